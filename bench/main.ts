@@ -14,7 +14,7 @@ import { workloads } from "./workloads/index.ts";
 /** In quick mode nothing new is begun after this long, and what is not over then is given up. */
 const quickLimits = { beginMs: 50_000, endMs: 56_000 };
 /** A workload that is not over by then has failed. */
-const patienceMs = 20 * 60_000;
+const workloadLimitMs = 20 * 60_000;
 
 async function main(): Promise<number> {
   const options = readOptions(process.argv.slice(2));
@@ -103,17 +103,17 @@ class Runner {
     const { quick } = this.#options;
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<"late">((resolve) => {
-      timer = setTimeout(resolve, quick ? quickLimits.endMs - this.#elapsedMs() : patienceMs, "late");
+      timer = setTimeout(resolve, quick ? quickLimits.endMs - this.#elapsedMs() : workloadLimitMs, "late");
     });
     const giveUp = async (): Promise<void> => {
-      run.catch(() => undefined); // once its server is gone it fails too; that was said already
+      run.catch(() => undefined); // it fails once its server is gone; that failure is not reported again
       await shared.stop();
       await Rig.stopAll();
     };
     try {
       const first = await Promise.race([run.then(() => "done" as const), late]);
       if (first === "late") await giveUp();
-      if (first === "late" && !quick) throw new Error(`not over after ${patienceMs / 60_000} minutes`);
+      if (first === "late" && !quick) throw new Error(`not over after ${workloadLimitMs / 60_000} minutes`);
       return first;
     } catch (error) {
       await giveUp();

@@ -72,7 +72,7 @@ export class Rig {
     Rig.#open.add(this);
   }
 
-  /** Whatever a workload that did not end has left running. */
+  /** Stops all rigs that workloads have left running. */
   static async stopAll(): Promise<void> {
     await Promise.all([...Rig.#open].map((rig) => rig.stop()));
   }

@@ -25,7 +25,7 @@ export class ServiceProcess {
     this.#child = child;
   }
 
-  /** Resolves when it has said that it is ready. */
+  /** Resolves when the service has reported that it is ready. */
   static async start({ service, env, logFile, execArgv = [] }: ServiceOptions): Promise<ServiceProcess> {
     const log = openSync(logFile, "a");
     const child = fork(entry, [service], {
@@ -46,7 +46,7 @@ export class ServiceProcess {
     return this.#child.pid ?? 0;
   }
 
-  /** Asks the probe inside, see probe.ts. */
+  /** Asks the probe inside the service (probe.js). */
   async ask<T>(question: string): Promise<T> {
     const answer = once(this.#child, "message");
     this.#child.send({ probe: question });
@@ -54,7 +54,7 @@ export class ServiceProcess {
     return message as T;
   }
 
-  /** Until the process has ended, whoever ended it. */
+  /** Resolves when the process has ended for any reason. */
   async gone(): Promise<void> {
     if (this.#child.exitCode === null && this.#child.signalCode === null) await once(this.#child, "exit");
   }
@@ -62,8 +62,8 @@ export class ServiceProcess {
   async end(signal: "SIGTERM" | "SIGKILL"): Promise<void> {
     const gone = this.gone();
     this.#child.kill(signal);
-    const patience = setTimeout(() => this.#child.kill("SIGKILL"), stopGraceMs);
+    const killTimer = setTimeout(() => this.#child.kill("SIGKILL"), stopGraceMs);
     await gone;
-    clearTimeout(patience);
+    clearTimeout(killTimer);
   }
 }

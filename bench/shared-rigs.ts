@@ -45,7 +45,7 @@ export class SharedRigs {
     const started = [this.#floor, this.#sessionFloor, this.#rig, this.#sessionRig];
     this.#floor = this.#sessionFloor = this.#rig = this.#sessionRig = undefined;
     for (const thing of started) {
-      // What never started has said so to the workload that asked for it.
+      // A rig that failed to start has rejected the workload's own request already.
       const stoppable = await thing?.catch(() => undefined);
       await stoppable?.stop();
     }

@@ -21,7 +21,10 @@ export async function soak(options: BenchOptions, ms: number): Promise<number> {
     const latencies: number[] = [];
     const from = performance.now();
     while (performance.now() < until) latencies.push(...(await shortInstances(rig.client, 500)).latencies);
-    const rss = Object.entries(rig.pids).map(([who, pid]) => [who, (rssBytesOf(pid ?? 0) ?? 0) / 1_048_576]);
+    const rss = Object.entries(rig.pids).map(([name, pid]) => [
+      name,
+      (rssBytesOf(pid ?? 0) ?? 0) / 1_048_576,
+    ]);
     const figures = {
       ...{
         workload: "soak",

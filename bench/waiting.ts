@@ -5,7 +5,7 @@ import type { Client, InstanceHandle, InstanceView } from "../shared/sdk/index.t
 const firstLookMs = 2;
 const longestPauseMs = 50;
 
-/** Until what is known of the instance satisfies the check; its end is never waited for in vain. */
+/** Resolves when the instance's status satisfies the check; rejects if the instance ends before. */
 export async function until(
   client: Client,
   instanceId: string,
@@ -24,6 +24,6 @@ export async function until(
 export const untilRunning = (client: Client, instanceId: string): Promise<InstanceView> =>
   until(client, instanceId, (view) => view.status === "running");
 
-/** Until its code has set this status. */
+/** Resolves when the instance's code has set this status. */
 export const untilStatus = (client: Client, handle: InstanceHandle, status: string): Promise<InstanceView> =>
   until(client, handle.instanceId, (view) => view.customStatus === status);

@@ -1,4 +1,4 @@
-/** A workload and the surroundings it runs in. */
+/** A workload, and the servers, services and options it runs with. */
 import type { Floor } from "./floor/floor.ts";
 import type { BenchOptions, Layout } from "./options.ts";
 import type { Line } from "./report.ts";
@@ -23,7 +23,7 @@ export interface Bench {
 export interface Workload {
   readonly name: string;
   readonly what: string;
-  /** Where the history layout makes no difference, one is enough. */
+  /** The history layouts to measure; `one` if the layout makes no difference. */
   readonly layouts: "both" | "both-unless-quick" | "one";
   run(bench: Bench): Promise<void>;
 }

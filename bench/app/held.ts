@@ -18,7 +18,10 @@ export const held = defineSession("held", {
   },
 });
 
-/** `{n}` → opens a session, says so, waits for `go`, makes n calls one after the other, returns their stamps. */
+/**
+ * `{n}` → opens a session, sets the status `open`, waits for `go`, makes n calls one after the other, returns
+ * their stamps.
+ */
 export const stampedCalls = defineOrchestration("stamped-calls", {
   async run(ctx, { n }: { n: number }): Promise<number[]> {
     await using session = await ctx.openSession(held, { creationTimeout: "2m" });

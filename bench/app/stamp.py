@@ -1,4 +1,4 @@
-"""A call that does nothing but say when it ran."""
+"""A call that returns the time at which it ran."""
 
 import time
 

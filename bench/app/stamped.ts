@@ -28,7 +28,7 @@ export const stampedLocals = defineOrchestration("stamped-locals", {
 /** What a schedule of the benchmark starts. */
 export const stampedNow = defineOrchestration("stamped-now", { run: async (ctx) => ctx.now() });
 
-/** Waits for `go`; when its code went on, and when the next activity ran. */
+/** Waits for `go`; returns when its code went on, and when the next activity ran. */
 export const stampedSignal = defineOrchestration("stamped-signal", {
   async run(ctx, _input: unknown): Promise<{ code: number; activity: number }> {
     await ctx.waitForSignal("go");

@@ -4,7 +4,9 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Of a tick; Linux has reported 100 a second to user space since 2.6, whatever the kernel does inside. */
+/**
+ * Length of a tick; Linux has reported 100 a second to user space since 2.6, whatever the kernel does inside.
+ */
 const tickMs = 10;
 
 /** User and system time of all its threads so far: to the nanosecond where the kernel counts so, else in ticks. */
@@ -12,7 +14,7 @@ export function cpuMsOf(pid: number): number | undefined {
   return cpuMsOfThreads(pid) ?? cpuMsInTicks(pid);
 }
 
-/** Of the threads that live. */
+/** CPU time of the threads that live. */
 function cpuMsOfThreads(pid: number): number | undefined {
   const folder = `/proc/${pid}/task`;
   try {

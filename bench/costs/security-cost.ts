@@ -1,8 +1,8 @@
 /**
- * What roles and capabilities cost: `npx tsx bench/costs/security-cost.ts [rounds]`. Two installations, everything on and
- * everything off, take turns in short rounds of W1 (steps in sequence) and W3 (instances of 3 steps, 64 in flight), so
- * that what else the machine does hits both alike. Printed: medians over the rounds, of wall time and of the CPU of all
- * processes, and the medians of on/off of each pair of rounds.
+ * What roles and capabilities cost: `npx tsx bench/costs/security-cost.ts [rounds]`. Two installations,
+ * everything on and everything off, take turns in short rounds of W1 (steps in sequence) and W3 (instances of
+ * 3 steps, 64 in flight), so that other load on the machine affects both alike. Printed: medians over the
+ * rounds, of wall time and of the CPU of all processes, and the medians of on/off of each pair of rounds.
  */
 import { loadavg } from "node:os";
 import { readOptions } from "../options.ts";

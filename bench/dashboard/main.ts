@@ -11,7 +11,7 @@ import { watchedEngine } from "./watched-engine.ts";
 
 const quick = process.argv.includes("--quick");
 
-const tell = (line: Record<string, unknown>) =>
+const print = (line: Record<string, unknown>) =>
   process.stdout.write(
     `${JSON.stringify(line, (_, value) => (typeof value === "number" ? Number(value.toFixed(3)) : value))}\n`,
   );
@@ -33,7 +33,7 @@ async function pageTimes(): Promise<void> {
       { name: "one orchestration, 5 002 events", path: "/orchestrations/long", usable: ".timeline-svg .bar" },
       { name: "queues", path: "/queues", usable: "tbody tr" },
     ];
-    for (const page of await firstPages(`http://127.0.0.1:${port}`, pages, quick ? 3 : 10)) tell(page);
+    for (const page of await firstPages(`http://127.0.0.1:${port}`, pages, quick ? 3 : 10)) print(page);
   } finally {
     await rig.stop();
   }
@@ -43,7 +43,7 @@ try {
   const only = process.argv.find((one) => one === "--pages" || one === "--engine");
   if (browserPath() !== undefined && only !== "--engine") await pageTimes();
   if (only !== "--pages") {
-    tell(await watchedEngine(quick ? { rounds: 3, instances: 500 } : { rounds: 9, instances: 1_000 }));
+    print(await watchedEngine(quick ? { rounds: 3, instances: 500 } : { rounds: 9, instances: 1_000 }));
   }
 } finally {
   await Rig.stopAll();

@@ -20,7 +20,10 @@ type Way = (typeof ways)[number];
 
 interface Run {
   instancesPerSecond: number;
-  /** CPU of server, orchestrator, worker and client for one instance. Other people's load hardly changes it. */
+  /**
+   * CPU of server, orchestrator, worker and client for one instance. Other load on the machine hardly changes
+   * it.
+   */
   engineUs: number;
   /** CPU of the gateway in the same time, for one instance. */
   gatewayUs: number;

@@ -34,8 +34,8 @@ export interface FloorRun {
 }
 
 export interface FloorSignals {
-  /** Signal sent → in the hands of the orchestrator. */
-  heard: number[];
+  /** Signal sent → received by the orchestrator. */
+  received: number[];
   /** Signal sent → the task it leads to is with the worker. */
   worked: number[];
 }
@@ -103,7 +103,7 @@ export class Floor {
       await this.#start(`r${run}i${index}`, { steps: 1, width: 1, direct: false, worker: 0, waits: true });
       await waiting;
     });
-    const heard: number[] = [];
+    const received: number[] = [];
     const worked: number[] = [];
     for (let index = 0; index < rounds; index++) {
       const id = `r${run}i${index}`;
@@ -111,11 +111,11 @@ export class Floor {
       const sentAt = machineMs();
       await this.#link.store(floorNames.signal(id), "null", { "Nats-Msg-Id": `signal-${id}` });
       const end = (await ended).json<FloorEnd>();
-      heard.push(end.heardAt - sentAt);
+      received.push(end.signalAt - sentAt);
       worked.push((end.stamps[0] ?? Number.NaN) - sentAt);
     }
     this.#leaves(run, rounds);
-    return { heard, worked };
+    return { received, worked };
   }
 
   async #start(id: string, start: FloorStart): Promise<void> {

@@ -44,10 +44,10 @@ export class FloorLink {
     });
   }
 
-  /** Stored; the sequence. */
+  /** Resolves with the sequence when the message is stored. */
   async store(subject: string, body: Uint8Array | string, headers?: FloorHeaders): Promise<number> {
     const { seq } = await this.#answer(subject, body, headers);
-    if (seq === undefined) throw new Error(`${subject}: nobody stored it`);
+    if (seq === undefined) throw new Error(`${subject}: no stream stored the message`);
     return seq;
   }
 

@@ -18,7 +18,7 @@ interface Running {
   completed: number;
   waiting: Msg[];
   busy: boolean;
-  heardAt: number;
+  signalAt: number;
   readonly stamps: number[];
 }
 
@@ -31,7 +31,7 @@ link.consume(floorNames.inbox, "orchestrator", 512, (message) => {
   const [, id = "", verb] = message.subject.split(".");
   const running = verb === "start" ? begin(id, message) : instances.get(id);
   if (!running) throw new Error(`${message.subject}: no such instance`);
-  if (verb === "signal") running.heardAt = machineMs();
+  if (verb === "signal") running.signalAt = machineMs();
   if (verb === "done") running.stamps.push(Number(message.string()));
   running.waiting.push(message);
   if (!running.busy) void work(running);
@@ -48,7 +48,7 @@ function begin(id: string, message: Msg): Running {
     completed: 0,
     waiting: [],
     busy: false,
-    heardAt: 0,
+    signalAt: 0,
     stamps: [],
   };
   instances.set(id, running);
@@ -82,7 +82,7 @@ async function turn(running: Running, batch: readonly Msg[]): Promise<void> {
   const { id, start } = running;
   if (running.scheduled > 0) running.completed += batch.length;
   const from = running.scheduled;
-  const waits = start.waits && running.heardAt === 0;
+  const waits = start.waits && running.signalAt === 0;
   running.scheduled = waits ? 0 : Math.min(start.steps, running.completed + start.width);
   const events = batch.length + running.scheduled - from;
   await append(running, events);
@@ -108,8 +108,8 @@ function acknowledge(batch: readonly Msg[]): void {
   for (const message of batch) link.nc.publish(message.reply ?? "", ack);
 }
 
-function end({ id, stamps, heardAt }: Running): void {
+function end({ id, stamps, signalAt }: Running): void {
   instances.delete(id);
-  const ended: FloorEnd = { stamps, heardAt };
+  const ended: FloorEnd = { stamps, signalAt };
   link.nc.publish(floorNames.notice(id), JSON.stringify(ended));
 }

@@ -19,7 +19,7 @@ export interface FloorEnd {
   /** When the worker had each task. */
   stamps: number[];
   /** When the signal came, 0 without one. */
-  heardAt: number;
+  signalAt: number;
 }
 
 export interface FloorSettings {

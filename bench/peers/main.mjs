@@ -42,8 +42,8 @@ async function measure(spec, repetition, lines) {
   const add = (line) => {
     lines.push(line);
     fs.appendFileSync(results, `${JSON.stringify(line)}\n`);
-    const said = line.error ? `failed: ${line.error.split("\n")[0]}` : "done";
-    console.error(`${line.peer} ${line.workload ?? ""} ${line.form ?? ""}: ${said}`);
+    const outcome = line.error ? `failed: ${line.error.split("\n")[0]}` : "done";
+    console.error(`${line.peer} ${line.workload ?? ""} ${line.form ?? ""}: ${outcome}`);
   };
   let adapter;
   try {

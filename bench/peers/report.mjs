@@ -57,7 +57,7 @@ export function table(lines) {
     `|---|${columns.map(() => "---|").join("")}`,
     ...rows,
     "",
-    ...versions.map(([peer, said]) => `- ${titles[peer] ?? peer}: ${said}`),
+    ...versions.map(([peer, text]) => `- ${titles[peer] ?? peer}: ${text}`),
     "",
   ].join("\n");
 }
@@ -70,8 +70,8 @@ export function plot(lines) {
   const [width, label, bar, gap] = [860, 150, 14, 34];
   let y = 40;
   const parts = [];
-  const text = (x, at, said, more = "") =>
-    parts.push(`<text x="${x}" y="${at}" ${more}>${escaped(said)}</text>`);
+  const text = (x, at, text, more = "") =>
+    parts.push(`<text x="${x}" y="${at}" ${more}>${escaped(text)}</text>`);
   text(10, 22, "Holdfast beside others, medians of one run", 'font-size="15" font-weight="600"');
   for (const shape of shapes) {
     const bars = columns.flatMap((column, index) => {
@@ -99,4 +99,4 @@ export function plot(lines) {
   return `<svg ${box} ${style}>${back}\n${parts.join("\n")}\n</svg>\n`;
 }
 
-const escaped = (said) => said.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+const escaped = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");

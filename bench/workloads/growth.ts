@@ -17,9 +17,9 @@ type Figures = ReturnType<typeof figuresOf> & {
 };
 
 /**
- * The floor is the rate with nothing stored, measured before and after the others: the machine's own moods should hit
- * all alike. Each level has a server of its own, because the measured instances leave streams behind; in quick mode
- * they are too few to matter.
+ * The floor is the rate with nothing stored, measured before and after the others, so that other load on the
+ * machine affects all alike. Each level has a server of its own, because the measured instances leave streams
+ * behind; in quick mode they are too few to matter.
  */
 export const growth: Workload = {
   name: "growth",
@@ -69,8 +69,8 @@ async function warmRig(bench: Bench): Promise<Rig> {
 
 async function measure(bench: Bench, rig: Rig, stored: number): Promise<Figures> {
   await storeFinished(rig, stored);
-  // They were finished long ago: what was written a moment ago must not be on its way to the disk still, nor among
-  // what the server cleans up.
+  // Stored instances count as finished long ago: nothing of them may still be on its way to the disk, nor be among
+  // what the server is about to clean up.
   spawnSync("sync");
   await untilIdle(rig.nats.pid);
   const instances = bench.size(1000, 400);

@@ -29,7 +29,7 @@ export const memory: Workload = {
     const { orchestrator } = rig;
     if (!orchestrator) throw new Error("no orchestrator");
     try {
-      await delay(1000); // idle is meant
+      await delay(1000); // the orchestrator must be idle
       const idleMb = rssMb(orchestrator.pid);
       await shortInstances(rig.client, 500);
       const before = await orchestrator.ask<Memory>("memory");

@@ -6,7 +6,10 @@ import { inFlight, named, spread } from "../stats.ts";
 import type { Workload } from "../workload.ts";
 
 const probe = fileURLToPath(new URL("../probe.js", import.meta.url));
-/** How late a time is seen to: the run's first turn less its time, with so many schedules beside it. */
+/**
+ * How late runs begin: the time of the run's first turn less the time of its schedule, beside so many
+ * schedules.
+ */
 export const schedules: Workload = {
   name: "schedules",
   what: "schedules that fire 100 a second: what they cost in memory, and how late they are",
@@ -28,7 +31,7 @@ export const schedules: Workload = {
         offset: Math.round((index * everyMs) / n),
         overlap: "allow",
       });
-    // What any load costs the first time is not the schedules'.
+    // Warm up: the costs of any first load do not count as those of schedules.
     const warm = bench.size(3_000, 300);
     await inFlight(warm, 64, create("warm"));
     await allKept(client, "warm", warm);

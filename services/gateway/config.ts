@@ -39,7 +39,7 @@ export const gatewaySettings = {
     .transform((url) => url.replace(/\/$/, ""))
     .optional()
     .describe(
-      "Where people reach it, for links and log-ins; with https, cookies are for https alone. Default: the port it opened.",
+      "Address at which people reach the gateway, for links and log-ins; with https, cookies are for https alone. Default: the port it opened.",
     ),
   GATEWAY_TOKENS: z
     .string()
@@ -57,17 +57,19 @@ export const gatewaySettings = {
   GATEWAY_LOG_TOKEN: setting.flag
     .default(false)
     .describe(
-      "Writes the link with the generated token to the log as well: for a machine nobody else reads.",
+      "Writes the link with the generated token to the log as well: for a machine whose log only its owner reads.",
     ),
   GATEWAY_PAYLOADS: setting
     .oneOf(...payloadReaders)
     .default("viewer")
     .describe(
-      "From which role on callers see users' values (inputs, outputs, messages of errors); others see their shapes. `granted`: only who has `+payloads`.",
+      "From which role on callers see users' values (inputs, outputs, messages of errors); others see their shapes. `granted`: only callers with `+payloads`.",
     ),
   GATEWAY_AUDIT_READS: setting.flag
     .default(true)
-    .describe("Who looked at whose values is in the audit too: once a minute for each caller and thing."),
+    .describe(
+      "Records in the audit, too, which caller looked at which values: once a minute for each caller and each instance or session.",
+    ),
   GATEWAY_TRUSTED_PROXIES: setting.list
     .refine(areNetworks, "must be addresses or networks like 10.0.0.5 or 10.0.0.0/8")
     .default([])
@@ -78,7 +80,7 @@ export const gatewaySettings = {
   GATEWAY_ALLOWED_HOSTS: setting.list
     .default([])
     .describe("Names a browser may use beside localhost and plain addresses."),
-  GATEWAY_READ_ONLY: setting.flag.default(false).describe("Nobody may change anything through it."),
+  GATEWAY_READ_ONLY: setting.flag.default(false).describe("Refuses every request that changes something."),
   GATEWAY_RATE_LIMIT: setting
     .wholeNumber(1, 1_000_000)
     .default(100)
@@ -178,7 +180,7 @@ export function gatewayConfig(
   });
 }
 
-/** A reader of this file may do everything: only its owner can read it. */
+/** The file with the generated token's link. Its reader may do everything, so only its owner can read it. */
 export const tokenFileOf = (config: GatewayConfig, port: number | string): string =>
   config.tokenFile ?? join(homedir(), ".holdfast", `gateway-${port}.link`);
 
@@ -187,7 +189,7 @@ export function requireTokens(host: string, asksWhoCalls: boolean): void {
   if (asksWhoCalls || isLoopback(host)) return;
   throw new Fault("config", {
     code: "gateway_open",
-    message: `GATEWAY_HOST=${host} would let anybody in: no tokens are set`,
+    message: `GATEWAY_HOST=${host} would admit every client: no tokens are set`,
     hint: "Set GATEWAY_TOKENS=admin:<secret> (or GATEWAY_TOKENS=generate), a log-in provider (GATEWAY_OIDC_ISSUER), or bind to 127.0.0.1.",
   });
 }

@@ -26,7 +26,7 @@ import { Access, IssuedTokens, Oidc, RateLimit, Tokens, TrustedProxies } from ".
 
 export interface GatewayOptions {
   /** May be open already; from now on this gateway answers the requests. */
-  door: GatewayListener;
+  listener: GatewayListener;
   bus: Bus;
   names: Subjects;
   runtime: Runtime;
@@ -106,11 +106,11 @@ export class Gateway implements Service {
 
   /** The address with the port that is actually bound. */
   get url(): string {
-    return this.#options.door.url;
+    return this.#options.listener.url;
   }
 
   async start(): Promise<void> {
-    const { bus, names, client, door, runtime, version } = this.#options;
+    const { bus, names, client, listener, runtime, version } = this.#options;
     await this.#live.start();
     await this.#issuedTokens.start();
     this.#endpoints = await startEndpoints(bus, client, {
@@ -127,9 +127,9 @@ export class Gateway implements Service {
       this.#live.onBatch((batch) => this.#broadcast.batch(batch)),
       bus.onState((state) => this.#busChanged(state.kind)),
     );
-    door.serve(this.#app());
-    await door.start();
-    this.#every(overviewEveryMs, () => this.#tellOverview());
+    listener.serve(this.#app());
+    await listener.start();
+    this.#every(overviewEveryMs, () => this.#sendOverview());
     this.#every(pingEveryMs, () => this.#broadcast.ping());
   }
 
@@ -138,7 +138,7 @@ export class Gateway implements Service {
     for (const timer of this.#timers) timer.cancel();
     for (const unlisten of this.#unlisten) unlisten();
     this.#broadcast.close();
-    await this.#options.door.stop();
+    await this.#options.listener.stop();
     await this.#endpoints?.stop();
     await this.#pulses?.stop();
     await this.#issuedTokens.stop();
@@ -196,7 +196,7 @@ export class Gateway implements Service {
     });
   }
 
-  async #tellOverview(): Promise<void> {
+  async #sendOverview(): Promise<void> {
     if (!this.#broadcast.wanted("overview")) return;
     const now = await this.#overview();
     this.#broadcast.send("overview", () => now);
@@ -205,7 +205,7 @@ export class Gateway implements Service {
   #busChanged(kind: "connected" | "disconnected" | "reconnected"): void {
     this.#awaySince =
       kind === "disconnected" ? (this.#awaySince ?? this.#options.runtime.clock.now()) : undefined;
-    void this.#tellOverview();
+    void this.#sendOverview();
   }
 
   #every(ms: number, act: () => unknown): void {

@@ -36,7 +36,7 @@ export class GatewayGauges implements HttpMetrics {
     });
     this.#refused = new Counter({
       name: "holdfast_http_refused_total",
-      help: "Requests refused at the door: 401, 403, 421, 429",
+      help: "Requests refused before they reach a route's action: 401, 403, 421, 429",
       labelNames: ["status"],
       registers: [registry],
     });
@@ -141,7 +141,7 @@ function gauges(registry: Registry) {
     slotsMax: gauge("worker_slots_max", "Slots over all workers", ["kind"]),
     workerDelay: gauge("worker_event_loop_lag_seconds", "The worst event loop delay of all workers"),
     services: gauge("services", "Orchestrators, watchers and gateways that are alive", ["service"]),
-    troubles: gauge("troubles", "What the overview says is wrong", ["level"]),
+    troubles: gauge("troubles", "Problems that the overview shows", ["level"]),
     pages: gauge("live_pages", "Pages with a live connection to this gateway"),
     streamBytes: gauge("stream_bytes", "Bytes stored in a stream", ["stream"]),
     streamMessages: gauge("stream_messages", "Messages stored in a stream", ["stream"]),

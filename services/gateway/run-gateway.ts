@@ -20,76 +20,81 @@ const dashboardDir = () => join(packageDir(), "dist", "dashboard");
 export async function runGateway(env: Environment): Promise<void> {
   const tenants = tenantsOf(env);
   if (tenants.length === 0) return runOn(env, portOf);
-  let doors: HostListeners | undefined;
-  let listener: PortListener | undefined;
+  let hostListeners: HostListeners | undefined;
+  let port: PortListener | undefined;
   try {
     await Promise.all(
       tenants.map(({ host, env: own }) =>
         runOn(own, (config, clock) => {
-          listener ??= portOf(config, clock);
-          doors ??= new HostListeners(listener);
-          return doors.of(host);
+          port ??= portOf(config, clock);
+          hostListeners ??= new HostListeners(port);
+          return hostListeners.of(host);
         }),
       ),
     );
   } finally {
-    await listener?.stop();
+    await port?.stop();
   }
 }
 
-type MakeDoor = (config: GatewayConfig, clock: Clock) => GatewayListener;
+type MakeListener = (config: GatewayConfig, clock: Clock) => GatewayListener;
 const portOf = ({ host, port }: GatewayConfig, clock: Clock) => new PortListener({ host, port, clock });
 
-async function runOn(env: Environment, makeDoor: MakeDoor): Promise<void> {
+async function runOn(env: Environment, makeListener: MakeListener): Promise<void> {
   let opened: Opened | undefined;
   await runService(
     env,
     "gateway",
     async (deps) => {
-      opened ??= await openDoor(deps, makeDoor);
+      opened ??= await openListener(deps, makeListener);
       return gatewayOf(deps, opened);
     },
     {
       settings: gatewaySettings,
       beforeBus: async (deps) => {
-        opened = await openDoor(deps, makeDoor);
-        return opened.door;
+        opened = await openListener(deps, makeListener);
+        return opened.listener;
       },
     },
   );
 }
 
 interface Opened {
-  door: GatewayListener;
+  listener: GatewayListener;
   config: GatewayConfig;
 }
 
 /** Opens the port: requests are answered from here on, with or without NATS (GATEWAY-5). */
-async function openDoor(deps: EarlyDeps<typeof gatewaySettings>, makeDoor: MakeDoor): Promise<Opened> {
+async function openListener(
+  deps: EarlyDeps<typeof gatewaySettings>,
+  makeListener: MakeListener,
+): Promise<Opened> {
   const { runtime, settings, logger } = deps;
   const config = gatewayConfig(settings, () => randomBytes(24).toString("base64url"));
-  const door = makeDoor(config, runtime.clock);
+  const listener = makeListener(config, runtime.clock);
   const { allowedHosts } = config;
-  door.serve(waitingApp({ runtime, version: packageVersion(), allowedHosts, dashboardDir: dashboardDir() }));
-  await door.start();
-  const url = config.publicUrl ?? door.url;
+  listener.serve(
+    waitingApp({ runtime, version: packageVersion(), allowedHosts, dashboardDir: dashboardDir() }),
+  );
+  await listener.start();
+  const url = config.publicUrl ?? listener.url;
   if (config.generatedToken === undefined) {
     logger.info({ url }, "dashboard");
-    return { door, config };
+    return { listener, config };
   }
   // A browser never sends the fragment: the token appears in no request log.
   const link = `${url}/#token=${config.generatedToken}`;
-  const { hostname, port } = new URL(door.url);
-  const linkFile = tokenFileOf(config, !(door instanceof PortListener) ? `${hostname}-${port}` : port);
+  const { hostname, port } = new URL(listener.url);
+  const linkFile = tokenFileOf(config, !(listener instanceof PortListener) ? `${hostname}-${port}` : port);
   writeTokenFile(linkFile, link);
   logger.info({ url: config.logToken ? link : url, linkFile }, "dashboard");
-  return { door, config };
+  return { listener, config };
 }
 
-function gatewayOf(deps: ServiceDeps<typeof gatewaySettings>, { door, config: own }: Opened): Gateway {
+function gatewayOf(deps: ServiceDeps<typeof gatewaySettings>, { listener, config: own }: Opened): Gateway {
   const { bus, names, runtime, config, telemetry } = deps;
   return new Gateway({
-    door,
+    listener,
     bus,
     names,
     runtime,

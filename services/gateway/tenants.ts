@@ -9,7 +9,7 @@ import type { Environment } from "../config.ts";
 
 export interface Tenant {
   host: string;
-  /** What a gateway of this tenant alone would be started with. */
+  /** The environment of a gateway for this tenant alone. */
   env: Environment;
 }
 
@@ -29,8 +29,8 @@ export function tenantsOf(env: Environment): Tenant[] {
   if (refused.length > 0)
     throw new Fault("config", {
       code: "invalid_config",
-      message: `GATEWAY_TENANTS and ${refused.join(", ")} are set together: who may come in is a matter of each tenant`,
-      hint: "Put it into the file of the tenant it is for.",
+      message: `GATEWAY_TENANTS and ${refused.join(", ")} are set together: each tenant has its own log-in`,
+      hint: "Move the setting into the file of the tenant it is for.",
     });
   const tenants = listed.split(",").map((entry, index) => {
     const [, host = "", path = ""] = /^\s*([A-Za-z0-9.-]+)=(.+?)\s*$/.exec(entry) ?? [];
@@ -40,7 +40,7 @@ export function tenantsOf(env: Environment): Tenant[] {
     return { host, env: { ...shared, ...own, ...(index === 0 && METRICS_PORT ? { METRICS_PORT } : {}) } };
   });
   const hosts = tenants.map(({ host }) => host.toLowerCase());
-  if (new Set(hosts).size < hosts.length) throw notATenant("a host name is there twice");
+  if (new Set(hosts).size < hosts.length) throw notATenant("a host name is listed twice");
   return tenants;
 }
 

@@ -2,16 +2,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { FlowProducer, Queue, QueueEvents } from "bullmq";
 import * as M from "../lib/measure.mjs";
-import {
-  DATA,
-  diskUsage,
-  forkWorker,
-  pkgVersion,
-  rmrf,
-  spawnLogged,
-  stopChild,
-  waitPort,
-} from "../lib/util.mjs";
+import { DATA, forkWorker, pkgVersion, rmrf, spawnLogged, stopChild, waitPort } from "../lib/util.mjs";
 
 const PORT = 15379;
 export function create({ variant } = {}) {
@@ -25,26 +16,14 @@ export function create({ variant } = {}) {
     flowEvents,
     stepEvents,
     steps,
-    sess = {},
-    sessEvents = {},
     fp,
     seq = 0;
   const run = Date.now().toString(36);
   const uid = (p) => `${p}-${run}-${seq++}`;
   const box = M.eventBox();
   const env = { REDIS_PORT: String(PORT), NODE_ENV: "production" };
-  const spawnFlow = (onEvent) =>
-    forkWorker(
-      "bullmq-flow",
-      "workers/bullmq-worker.mjs",
-      { ...env, ROLE: "flow" },
-      {
-        onEvent: (m) => {
-          box.on(m);
-          onEvent?.(m);
-        },
-      },
-    );
+  const spawnFlow = () =>
+    forkWorker("bullmq-flow", "workers/bullmq-worker.mjs", { ...env, ROLE: "flow" }, { onEvent: box.on });
   const marks = async (k) => (await Promise.all(acts.map((a) => a.call("marks", k)))).flat();
   const opts = { removeOnComplete: false };
   return {
@@ -53,9 +32,6 @@ export function create({ variant } = {}) {
     durability: always
       ? "Redis AOF, appendfsync always"
       : "Redis AOF, appendfsync everysec (what the BullMQ production guide recommends; up to 1 s of acknowledged work can be lost)",
-    serverPids: () => [redis?.pid],
-    workerPids: () => [flow?.pid, ...acts.map((a) => a.pid)],
-    disk: () => diskUsage(dir),
     async start() {
       rmrf(dir);
       fs.mkdirSync(dir, { recursive: true });
@@ -82,38 +58,19 @@ export function create({ variant } = {}) {
       flow = await spawnFlow();
       acts = [];
       for (const k of ["1", "2"])
-        acts.push(
-          await forkWorker(`bullmq-act${k}`, "workers/bullmq-worker.mjs", { ...env, ROLE: "act", INDEX: k }),
-        );
+        acts.push(await forkWorker(`bullmq-act${k}`, "workers/bullmq-worker.mjs", { ...env, ROLE: "act" }));
       const connection = { host: "127.0.0.1", port: PORT };
       flows = new Queue("flows", { connection });
       held = new Queue("held", { connection });
       steps = new Queue("steps", { connection });
       flowEvents = new QueueEvents("flows", { connection });
       stepEvents = new QueueEvents("steps", { connection });
-      for (const k of ["1", "2"]) {
-        sess[k] = new Queue(`sess${k}`, { connection });
-        sessEvents[k] = new QueueEvents(`sess${k}`, { connection });
-      }
       fp = new FlowProducer({ connection });
-      await Promise.all(
-        [flowEvents, stepEvents, ...Object.values(sessEvents)].map((e) => e.waitUntilReady()),
-      );
+      await Promise.all([flowEvents, stepEvents].map((e) => e.waitUntilReady()));
       await (await flows.add("x", { kind: "short", i: 0 })).waitUntilFinished(flowEvents);
     },
     async stop() {
-      await Promise.allSettled(
-        [
-          flows,
-          held,
-          steps,
-          flowEvents,
-          stepEvents,
-          fp,
-          ...Object.values(sess),
-          ...Object.values(sessEvents),
-        ].map((c) => c?.close()),
-      );
+      await Promise.allSettled([flows, held, steps, flowEvents, stepEvents, fp].map((c) => c?.close()));
       await stopChild(flow);
       for (const a of acts) await stopChild(a);
       await stopChild(redis);
@@ -135,24 +92,6 @@ export function create({ variant } = {}) {
         );
         await add("add + waitUntilFinished", "other process", () =>
           M.sequential({ n: p.n, key: uid("w1r"), go: (n, key) => job({ kind: "seqRpc", n, key }), marks }),
-        );
-        await add(
-          "nested flow (chain)",
-          "other process",
-          () =>
-            M.sequential({
-              n: p.n,
-              key: uid("w1f"),
-              go: async (n, key) => {
-                let node = { name: "s", queueName: "steps", data: { i: 0, key } };
-                for (let i = 1; i < n; i++)
-                  node = { name: "s", queueName: "steps", data: { i, key }, children: [node] };
-                const r = await fp.add(node);
-                await r.job.waitUntilFinished(stepEvents);
-              },
-              marks,
-            }),
-          "chain declared up front, no orchestrating code between the steps",
         );
       } else if (w === "W2") {
         await add("flow: parent with children", "other process", () =>
@@ -200,41 +139,6 @@ export function create({ variant } = {}) {
             },
           }),
         );
-        await add("step job (3 updateData), one at a time", "in-process step", () =>
-          M.throughput({ n: p.nSerial, concurrency: 1, one: (i) => job({ kind: "short", i }) }),
-        );
-      } else if (w === "W4") {
-        const pin = (s) => String((s % 2) + 1);
-        await add(
-          "client -> per-worker queue",
-          "other process, in-memory state",
-          () =>
-            M.sessions({
-              ...p,
-              session: async (s, calls) => {
-                const q = pin(s),
-                  id = uid("s"),
-                  l = [];
-                for (let k = 0; k < calls; k++) {
-                  const t = performance.now();
-                  await (await sess[q].add("add", { id, k })).waitUntilFinished(sessEvents[q]);
-                  l.push(performance.now() - t);
-                }
-                return l;
-              },
-            }),
-          "2 worker processes, one queue each",
-        );
-        await add(
-          "job -> per-worker queue",
-          "other process, in-memory state",
-          () =>
-            M.sessions({
-              ...p,
-              session: async (s, calls) => job({ kind: "session", id: uid("s"), pin: pin(s), calls }),
-            }),
-          "2 worker processes, one queue each",
-        );
       } else if (w === "W5") {
         const jobs = new Map();
         await add(
@@ -253,25 +157,6 @@ export function create({ variant } = {}) {
             });
           },
           "nearest thing: no signals to a running job",
-        );
-      } else if (w === "W6") {
-        await add(
-          "step job",
-          "kill -9 of the worker process",
-          () =>
-            M.recovery({
-              worker: flow,
-              key: uid("w6"),
-              start: async (key) => {
-                const j = await flows.add("f", { kind: "slow", n: p.steps, key, ms: p.stepMs });
-                return () => j.waitUntilFinished(flowEvents);
-              },
-              respawn: async (onEvent) => {
-                flow = await spawnFlow(onEvent);
-              },
-              killAt: p.killAt,
-            }),
-          "defaults lockDuration 30 s, stalledInterval 30 s",
         );
       }
     },

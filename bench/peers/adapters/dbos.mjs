@@ -1,7 +1,7 @@
 import { DBOSClient } from "@dbos-inc/dbos-sdk";
 import * as M from "../lib/measure.mjs";
 import { startPg } from "../lib/pg.mjs";
-import { diskUsage, forkWorker, pkgVersion, stopChild } from "../lib/util.mjs";
+import { forkWorker, pkgVersion, stopChild } from "../lib/util.mjs";
 
 export function create({ small } = {}) {
   let pg,
@@ -29,9 +29,6 @@ export function create({ small } = {}) {
     version: `sdk ${pkgVersion("@dbos-inc/dbos-sdk")}, PostgreSQL 15`,
     durability:
       "PostgreSQL initdb defaults (fsync on, synchronous_commit on); SDK defaults: pool 10, LISTEN/NOTIFY on, queue and result polling 1000 ms",
-    serverPids: () => [pg?.pid],
-    workerPids: () => [app?.pid, act?.pid],
-    disk: () => diskUsage(pg.dir),
     async start() {
       pg = await startPg("dbos", 15432);
       act = await forkWorker("dbos-act", "workers/dbos-worker.mjs", {
@@ -50,7 +47,6 @@ export function create({ small } = {}) {
       await pg?.stop();
     },
     async run(w, p, add) {
-      const nq = small ? 5 : 40; // the polled form is about one second a step; the count is cut and the per-step figure kept
       if (w === "W1") {
         await add("DBOS.runStep", "in-process step", () =>
           M.sequential({
@@ -59,18 +55,6 @@ export function create({ small } = {}) {
             go: (n, key) => app.call("seqStep", n, key),
             marks: (k) => app.call("marks", k),
           }),
-        );
-        await add(
-          "child workflow on a queue",
-          "other process",
-          () =>
-            M.sequential({
-              n: nq,
-              key: uid("w1q"),
-              go: (n, key) => app.call("seqQueue", n, key, "steps"),
-              marks: (k) => act.call("marks", k),
-            }),
-          `n=${nq}; default 1 s polling of queue and of result`,
         );
         await add(
           "child workflow on a queue, 10 ms polling",
@@ -93,18 +77,6 @@ export function create({ small } = {}) {
             marks: (k) => app.call("marks", k),
           }),
         );
-        await add(
-          "child workflow on a queue",
-          "other process",
-          () =>
-            M.fanout({
-              n: p.n,
-              key: uid("w2q"),
-              go: (n, key) => app.call("fanQueue", n, key, "steps"),
-              marks: (k) => act.call("marks", k),
-            }),
-          "default polling",
-        );
         await add("child workflow on a queue, 10 ms polling", "other process", () =>
           M.fanout({
             n: p.n,
@@ -119,39 +91,6 @@ export function create({ small } = {}) {
           "in-process step",
           () => app.call("shorts", { n: p.n, concurrency: p.concurrency }),
           "started and awaited inside the application process, as documented",
-        );
-        await add(
-          "client enqueue",
-          "in-process step",
-          () =>
-            M.throughput({
-              n: p.n,
-              concurrency: p.concurrency,
-              one: async (i) => {
-                const h = await client.enqueue({ workflowName: "short", queueName: "starts" }, i);
-                await h.getResult();
-              },
-            }),
-          "DBOSClient in another process -> queue -> app; default polling",
-        );
-        await add("startWorkflow in the app, one at a time", "in-process step", () =>
-          app.call("shorts", { n: p.nSerial, concurrency: 1 }),
-        );
-      } else if (w === "W4") {
-        await add(
-          "workflow -> in-process step",
-          "same process, in-memory state",
-          () => app.call("sessionSteps", p, uid("s")),
-          "no session concept: state lives in the process that runs the workflow",
-        );
-        await add(
-          "workflow -> partitioned queue",
-          "other process, in-memory state",
-          () => app.call("sessionQueue", { ...p, calls: small ? 2 : 3 }, uid("s"), "sessions"),
-          "partition key = session, partitionConcurrency 1, default polling; 3 calls a session",
-        );
-        await add("workflow -> partitioned queue, 10 ms polling", "other process, in-memory state", () =>
-          app.call("sessionQueue", p, uid("s"), "sessions-fast", 10),
         );
       } else if (w === "W5") {
         await add(

@@ -1,15 +1,12 @@
-// Holdfast: a nats-server of its own, one orchestrator, one watcher, one worker (two for W4 and part of W6), each a process.
+// Holdfast: a nats-server of its own, one orchestrator, one watcher, one worker, each a process.
 // HOLDFAST_DIR: its folder, built. NATS_SERVER: the server's binary. Variants: per-instance (default), shared, always
 // (per-instance, every write flushed before its acknowledgement), always-shared.
 import fs from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
-import { jetstream } from "@nats-io/jetstream";
-import { connect } from "@nats-io/transport-node";
 import * as M from "../lib/measure.mjs";
 import {
   DATA,
-  diskUsage,
   forkWorker,
   ROOT,
   rmrf,
@@ -24,7 +21,7 @@ const PORT = 15222,
   HTTP = 15223;
 const root = path.resolve(process.env.PEERS_HOLDFAST ?? process.env.HOLDFAST_DIR ?? path.join(ROOT, "../.."));
 process.env.PEERS_HOLDFAST = root;
-delete process.env.HOLDFAST_DIR; // the services refuse names they do not know that begin like theirs
+delete process.env.HOLDFAST_DIR; // the services refuse unknown names with their prefix
 const { Client } = await import(pathToFileURL(path.join(root, "dist/shared/sdk/index.js")).href);
 const version = JSON.parse(fs.readFileSync(path.join(root, "package.json"), "utf8")).version;
 
@@ -107,8 +104,6 @@ export function create({ variant = "per-instance" } = {}) {
     LOG_LEVEL: "warn",
     NODE_ENV: "production",
     ARCHIVE_AFTER: "1h",
-    WORKER_MAX_SESSIONS: "250",
-    WORKER_CALL_SLOTS: "250",
   };
   const prof = process.env.PEERS_PROF ? ["--cpu-prof", `--cpu-prof-dir=${process.env.PEERS_PROF}`] : [];
   const service = (role, more = {}, onEvent) => {
@@ -155,9 +150,6 @@ export function create({ variant = "per-instance" } = {}) {
     name: `holdfast-${variant}`,
     version: `holdfast ${version}, nats-server ${process.env.NATS_VERSION ?? ""}`.trim(),
     durability: `JetStream file storage, R1, sync_interval ${always ? "always" : "2m (an acknowledged write survives the death of any process, a power cut may lose up to 2 min)"}; history ${layout}`,
-    serverPids: () => [nats?.pid],
-    workerPids: () => [orchestrator?.pid, watcher?.pid, ...workers.map((w) => w.pid)],
-    disk: () => diskUsage(dir),
     async start() {
       rmrf(dir);
       fs.mkdirSync(dir, { recursive: true });
@@ -213,19 +205,6 @@ export function create({ variant = "per-instance" } = {}) {
             M.fanout({ n: p.n, key: uid("w2"), go: (n, key) => result("fan", { n, key }), marks }),
           ),
         );
-        await add(
-          "activity, 64 at a time",
-          "other process",
-          counted(p.n, () =>
-            M.fanout({
-              n: p.n,
-              key: uid("w2l"),
-              go: (n, key) => result("fan-width", { n, key, width: 64 }),
-              marks,
-            }),
-          ),
-          "what is wider than 64 goes by the queue; this is all by the lane",
-        );
       } else if (w === "W3") {
         await add(
           "start + result, 3 activities",
@@ -243,74 +222,6 @@ export function create({ variant = "per-instance" } = {}) {
           "in-process step",
           counted(p.n, () => M.throughput({ ...p, one: (i) => result("short-local", { i }) })),
         );
-        await add(
-          "start + result, 3 activities, one at a time",
-          "other process",
-          counted(p.nSerial, () =>
-            M.throughput({ n: p.nSerial, concurrency: 1, one: (i) => result("short", { i }) }),
-          ),
-        );
-      } else if (w === "W4") {
-        workers.push(await worker(1));
-        await sleep(1500);
-        const held = new Map();
-        const check = (v, calls) => {
-          if (v.n !== calls) throw new Error(`session state lost: ${v.n} of ${calls}`);
-          held.set(v.pid, (held.get(v.pid) ?? 0) + 1);
-        };
-        await add(
-          "orchestration -> session, opening included",
-          "other process, in-memory state",
-          counted(p.count * p.calls, async () => ({
-            ...(await M.sessions({
-              ...p,
-              session: async (_s, calls) => {
-                const id = uid("s"),
-                  key = uid("w4");
-                const got = box.wait("lat", key, id);
-                check(await result("session-flow", { id, calls, key }), calls);
-                return (await got).lat;
-              },
-            })),
-            sessions_by_worker: [...held.values()],
-          })),
-          "2 worker processes",
-        );
-        held.clear();
-        await add(
-          "orchestration -> session, all open before",
-          "other process, in-memory state",
-          counted(p.count * p.calls, async () => {
-            const key = uid("w4o");
-            const handles = [];
-            for (let s = 0; s < p.count; s += 64)
-              await Promise.all(
-                Array.from({ length: Math.min(64, p.count - s) }, async (_, k) => {
-                  const open = box.wait("open", key, s + k);
-                  handles[s + k] = await client.start("session-flow", {
-                    id: s + k,
-                    calls: p.calls,
-                    key,
-                    wait: true,
-                  });
-                  await open;
-                }),
-              );
-            const row = await M.sessions({
-              ...p,
-              concurrency: p.count,
-              session: async (s, calls) => {
-                const got = box.wait("lat", key, s);
-                await handles[s].signal("go");
-                check(await handles[s].result(), calls);
-                return (await got).lat;
-              },
-            });
-            return { ...row, sessions_by_worker: [...held.values()] };
-          }),
-          "2 worker processes; all sessions at once",
-        );
-        await stopChild(workers.pop());
       } else if (w === "W5") {
         const wake = (send) =>
           counted(p.workflows * p.rounds, () => {
@@ -333,15 +244,6 @@ export function create({ variant = "per-instance" } = {}) {
           "",
           wake((h, r) => h.signal(`r${r}`, { r })),
         );
-        const nc = await connect({ servers: `127.0.0.1:${PORT}`, noDelay: true }),
-          js = jetstream(nc);
-        await add(
-          "waitForSignal / plain JetStream publish",
-          "",
-          wake((h, r) => js.publish(`orchestrations.${h.instanceId}.signal.r${r}`, JSON.stringify({ r }))),
-          "without the look at the summary that client.signal takes first",
-        );
-        await nc.close();
       } else if (w === "W6") {
         await add(
           "activity, worker restarted",

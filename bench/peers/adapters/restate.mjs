@@ -2,17 +2,7 @@ import fs from "node:fs";
 import path from "node:path";
 import * as clients from "@restatedev/restate-sdk-clients";
 import * as M from "../lib/measure.mjs";
-import {
-  DATA,
-  diskUsage,
-  forkWorker,
-  pkgVersion,
-  ROOT,
-  rmrf,
-  spawnLogged,
-  stopChild,
-  waitHttp,
-} from "../lib/util.mjs";
+import { DATA, forkWorker, pkgVersion, ROOT, rmrf, spawnLogged, stopChild, waitHttp } from "../lib/util.mjs";
 
 const P = { node: 15122, ingress: 15180, admin: 15170, wf: 15110, act: 15111 };
 export function create(_opts = {}) {
@@ -43,9 +33,6 @@ export function create(_opts = {}) {
     version: `server ${pkgVersion("@restatedev/restate-server")}, sdk ${pkgVersion("@restatedev/restate-sdk")}`,
     durability:
       "single node, shipped defaults: replicated loglet (replication 1), log-server RocksDB WAL fsync on, 24 partitions, HTTP/2 bidirectional",
-    serverPids: () => [server?.pid],
-    workerPids: () => [wf?.pid, act?.pid],
-    disk: () => diskUsage(dir),
     async start() {
       rmrf(dir);
       fs.mkdirSync(dir, { recursive: true });
@@ -122,49 +109,8 @@ export function create(_opts = {}) {
         await add("service handler, call", "in-process step", () =>
           M.throughput({ ...p, one: (i) => flows().short({ i }) }),
         );
-        await add("workflow, submit+attach", "in-process step", () =>
-          M.throughput({
-            ...p,
-            one: async (i) => {
-              const c = ing.workflowClient({ name: "shortwf" }, uid("wf"));
-              await c.workflowSubmit({ i });
-              await c.workflowAttach();
-            },
-          }),
-        );
         await add("service handler, 3 service calls", "other process", () =>
           M.throughput({ ...p, one: (i) => flows().shortCall({ i }) }),
-        );
-        await add("service handler, call, one at a time", "in-process step", () =>
-          M.throughput({ n: p.nSerial, concurrency: 1, one: (i) => flows().short({ i }) }),
-        );
-      } else if (w === "W4") {
-        await add("client -> virtual object", "other process, keyed state", () =>
-          M.sessions({
-            ...p,
-            session: async (_s, calls) => {
-              const o = ing.objectClient({ name: "session" }, uid("s"));
-              const l = [];
-              for (let k = 0; k < calls; k++) {
-                const t = performance.now();
-                await o.add({ k });
-                l.push(performance.now() - t);
-              }
-              return l;
-            },
-          }),
-        );
-        await add("workflow -> virtual object", "other process, keyed state", () =>
-          M.sessions({
-            ...p,
-            session: async (_s, calls) => {
-              const id = uid("s"),
-                key = uid("w4");
-              const got = box.wait("lat", key, id);
-              await flows().sessionFlow({ id, calls, key });
-              return (await got).lat;
-            },
-          }),
         );
       } else if (w === "W5") {
         await add("awakeable via ingress", "", () => {
@@ -178,20 +124,6 @@ export function create(_opts = {}) {
             },
             waiting: async (w, r) => ids.set(r, (await box.wait("waiting", `${base}-${w}`, r)).awk),
             send: (_w, r) => ing.resolveAwakeable(ids.get(r), { r }),
-            woke: async (w, r) => (await box.wait("woke", `${base}-${w}`, r)).t,
-          });
-        });
-        await add("workflow promise via shared handler", "", () => {
-          const base = uid("w5p");
-          return M.signals({
-            ...p,
-            begin: async (w) => {
-              const c = ing.workflowClient({ name: "signalwf" }, `${base}-${w}`);
-              await c.workflowSubmit({ key: `${base}-${w}`, rounds: p.rounds });
-              return () => c.workflowAttach();
-            },
-            waiting: (w, r) => box.wait("waiting", `${base}-${w}`, r),
-            send: (w, r) => ing.workflowClient({ name: "signalwf" }, `${base}-${w}`).signal({ r }),
             woke: async (w, r) => (await box.wait("woke", `${base}-${w}`, r)).t,
           });
         });

@@ -52,68 +52,6 @@ export async function throughput({ n, concurrency, one, timeout = 900000 }) {
   };
 }
 /**
- * W3, open loop: `starters` keep starting workflows without waiting for results; the worker remembers [i, t] at the end
- * of each. For engines whose client learns of completion only by slow polling.
- */
-export async function openLoop({ n, starters, start, count, marks, key, timeout = 600000 }) {
-  const t0s = new Array(n);
-  const t0 = now();
-  await withTimeout(
-    pool(n, starters, async (i) => {
-      t0s[i] = now();
-      await start(i, key);
-    }),
-    timeout,
-    "W3 starts",
-  );
-  const started = now() - t0;
-  for (let _spins = 0; (await count(key)) < n; _spins++) {
-    if (now() - t0 > timeout)
-      throw new Error(`W3 open loop: ${await count(key)} of ${n} after ${timeout} ms`);
-    await sleep(50);
-  }
-  const done = await marks(key);
-  const lat = done.map(([i, t]) => t - t0s[i]);
-  const wall = Math.max(...done.map(([, t]) => t)) - t0;
-  const s = stats(lat);
-  return {
-    workflows: n,
-    concurrency: starters,
-    wall_ms: round(wall),
-    starts_ms: round(started),
-    workflows_per_s: round((n / wall) * 1000, 1),
-    lat_mean_ms: s.mean,
-    lat_p50_ms: s.p50,
-    lat_p95_ms: s.p95,
-    lat_p99_ms: s.p99,
-    lat_max_ms: s.max,
-  };
-}
-/** W4: sessions of sequential calls; `session(s)` may return an array of call latencies (measured at the caller). */
-export async function sessions({ count, calls, concurrency, session, timeout = 900000 }) {
-  const lat = [];
-  const { wall } = await withTimeout(
-    pool(count, concurrency, async (s) => {
-      const l = await session(s, calls);
-      if (l) lat.push(...l);
-    }),
-    timeout,
-    "W4",
-  );
-  const st = stats(lat);
-  return {
-    sessions: count,
-    calls_each: calls,
-    concurrency,
-    wall_ms: round(wall),
-    calls_per_s: round(((count * calls) / wall) * 1000, 0),
-    call_p50_ms: st.p50,
-    call_p95_ms: st.p95,
-    call_p99_ms: st.p99,
-    call_n: st.n,
-  };
-}
-/**
  * W5: `begin(w)` starts workflow w that waits `rounds` times; `waiting(w, r)` resolves when it is about to wait for
  * round r; `send(w, r)` signals; `woke(w, r)` resolves to the worker's timestamp taken right after the wait returned.
  */
@@ -188,7 +126,7 @@ export function eventBox() {
 /**
  * W6: start a workflow of slow steps, SIGKILL the worker once step `killAt` ran, respawn at once.
  * `start(key)` starts it (not awaiting the end) and returns a function awaiting the end.
- * `respawn(onEvent)` starts the replacement and resolves when it said it was ready.
+ * `respawn(onEvent)` starts the replacement and resolves when it has reported ready.
  */
 export async function recovery({ worker, others = [], start, respawn, key, killAt = 40, timeout = 180000 }) {
   let last = -1;

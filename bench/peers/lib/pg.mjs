@@ -61,7 +61,6 @@ export async function startPg(label, port, { maxConnections } = {}) {
     dir,
     port,
     url: url("bench"),
-    urlFor: url,
     pid: child.pid,
     stop: () => stopChild(child, { signal: "SIGINT", grace: 15000 }),
   };

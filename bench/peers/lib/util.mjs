@@ -1,14 +1,13 @@
-// Shared helpers: clock, statistics, process handling, footprint sampling.
+// Shared by the driver and the adapters: clock, statistics, child processes.
 import { fork, spawn } from "node:child_process";
 import fs from "node:fs";
 import net from "node:net";
-import os from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 
 export const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 export const DATA = process.env.PEERS_DATA ?? path.join(ROOT, "data");
-export const LOGS = path.join(DATA, "logs");
+const LOGS = path.join(DATA, "logs");
 
 // CLOCK_MONOTONIC in milliseconds; comparable between processes on one host.
 export const now = () => Number(process.hrtime.bigint()) / 1e6;
@@ -64,7 +63,6 @@ export async function pool(n, concurrency, fn) {
   return { lat, wall: now() - t0 };
 }
 
-// ---------------------------------------------------------------- processes
 const children = new Set();
 function track(child, label) {
   children.add(child);
@@ -88,7 +86,6 @@ export async function forkWorker(
 ) {
   fs.mkdirSync(LOGS, { recursive: true });
   const fd = fs.openSync(path.join(LOGS, `${label}.log`), "a");
-  const t0 = now();
   const child = track(
     fork(path.join(ROOT, file), [], {
       env: { ...process.env, ...env },
@@ -149,7 +146,6 @@ export async function forkWorker(
     readyTimeout,
     `${label} ready`,
   );
-  child.bootMs = now() - t0;
   return child;
 }
 export async function stopChild(child, { signal = "SIGTERM", grace = 8000 } = {}) {
@@ -204,132 +200,6 @@ export async function waitHttp(url, timeout = 30000, ok = (r) => r.ok) {
   }
 }
 
-// ---------------------------------------------------------------- footprint
-function procTable() {
-  const rows = new Map();
-  for (const d of fs.readdirSync("/proc")) {
-    if (!/^\d+$/.test(d)) continue;
-    try {
-      const s = fs.readFileSync(`/proc/${d}/stat`, "utf8");
-      const rest = s.slice(s.lastIndexOf(")") + 2).split(" ");
-      // rest[0]=state rest[1]=ppid ... utime=11 stime=12 cutime=13 cstime=14
-      rows.set(+d, { ppid: +rest[1], ticks: +rest[11] + +rest[12], cticks: +rest[13] + +rest[14] });
-    } catch {
-      // gone already
-    }
-  }
-  return rows;
-}
-export function tree(rootPids) {
-  const rows = procTable();
-  const out = new Set(rootPids.filter((p) => rows.has(p)));
-  let grew = true;
-  while (grew) {
-    grew = false;
-    for (const [pid, r] of rows)
-      if (!out.has(pid) && out.has(r.ppid)) {
-        out.add(pid);
-        grew = true;
-      }
-  }
-  return [...out];
-}
-function memOf(pid) {
-  let rss = 0,
-    pss = 0;
-  try {
-    const s = fs.readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
-    rss = +(/^Rss:\s+(\d+)/m.exec(s)?.[1] ?? 0);
-    pss = +(/^Pss:\s+(\d+)/m.exec(s)?.[1] ?? 0);
-  } catch {
-    // gone already
-  }
-  return { rss, pss };
-}
-/** {rss_mb, pss_mb, procs} summed over the process trees of the given pids */
-export function memory(rootPids) {
-  let rss = 0,
-    pss = 0;
-  const pids = tree(rootPids.filter(Boolean));
-  for (const p of pids) {
-    const m = memOf(p);
-    rss += m.rss;
-    pss += m.pss;
-  }
-  return { rss_mb: round(rss / 1024, 1), pss_mb: round(pss / 1024, 1), procs: pids.length };
-}
-/** {alloc, bytes} in MiB: blocks allocated (includes preallocated logs) and file sizes */
-export function diskUsage(dir) {
-  let n = 0,
-    b = 0;
-  const walk = (d) => {
-    let ents = [];
-    try {
-      ents = fs.readdirSync(d, { withFileTypes: true });
-    } catch {
-      return;
-    }
-    for (const e of ents) {
-      const p = path.join(d, e.name);
-      if (e.isDirectory()) walk(p);
-      else {
-        try {
-          const st = fs.lstatSync(p);
-          n += st.blocks * 512;
-          b += st.size;
-        } catch {
-          // gone already
-        }
-      }
-    }
-  };
-  walk(dir);
-  return { alloc: round(n / 1048576, 2), bytes: round(b / 1048576, 2) };
-}
-/** Samples memory of the given groups every `every` ms; stop() returns the peaks. */
-export function sampler(groups, every = 1000) {
-  const peak = {};
-  const tick = () => {
-    for (const [k, f] of Object.entries(groups)) {
-      const m = memory(f());
-      if (!peak[k] || m.pss_mb > peak[k].pss_mb) peak[k] = m;
-    }
-  };
-  tick();
-  const t = setInterval(tick, every);
-  return {
-    stop() {
-      clearInterval(t);
-      tick();
-      return peak;
-    },
-  };
-}
-/** CPU accounting: how much of the machine others used meanwhile. */
-export function cpuSnapshot() {
-  const f = fs.readFileSync("/proc/stat", "utf8").split("\n")[0].trim().split(/\s+/).slice(1).map(Number);
-  const idle = f[3] + f[4];
-  const total = f.slice(0, 8).reduce((a, b) => a + b, 0);
-  const rows = procTable();
-  let mine = 0;
-  for (const p of tree([process.pid])) {
-    const r = rows.get(p);
-    if (r) mine += r.ticks + r.cticks;
-  }
-  return { idle, total, steal: f[7], mine };
-}
-export function cpuDelta(a, b) {
-  const total = b.total - a.total || 1;
-  const busy = total - (b.idle - a.idle);
-  const mine = Math.max(0, b.mine - a.mine);
-  const cores = os.cpus().length;
-  return {
-    cpu_busy_cores: round((busy / total) * cores),
-    cpu_own_cores: round((mine / total) * cores),
-    cpu_foreign_cores: round((Math.max(0, busy - mine) / total) * cores),
-    steal_pct: round(((b.steal - a.steal) / total) * 100),
-  };
-}
 export function rmrf(dir) {
   fs.rmSync(dir, { recursive: true, force: true });
 }

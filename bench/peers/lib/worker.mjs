@@ -7,15 +7,6 @@ export function mark(key) {
   if (!a) marks.set(key, (a = []));
   a.push(now());
 }
-/** remembers when item i completed, for open-loop runs */
-export function markI(key, i) {
-  let a = marks.get(key);
-  if (!a) marks.set(key, (a = []));
-  a.push([i, now()]);
-}
-export function countMarks(key) {
-  return marks.get(key)?.length ?? 0;
-}
 export function takeMarks(key) {
   const a = marks.get(key) ?? [];
   marks.delete(key);
@@ -27,8 +18,6 @@ export function emit(ev, data = {}) {
 export function serveCalls(ops) {
   const all = {
     marks: async (k) => takeMarks(k),
-    count: async (k) => countMarks(k),
-    ping: async () => "pong",
     ...ops,
   };
   process.on("message", async (m) => {

@@ -1,10 +1,9 @@
 // DBOS Transact application: functions registered as workflows, DBOS.runStep for steps, a queue for work on another process.
 import { DBOS } from "@dbos-inc/dbos-sdk";
 import * as M from "../lib/measure.mjs";
-import { emit, mark, now, ready, serveCalls, sleep } from "../lib/worker.mjs";
+import { emit, mark, ready, serveCalls, sleep } from "../lib/worker.mjs";
 
 const role = process.env.ROLE; // 'app' runs the workflows, 'act' takes only the queues
-const mem = new Map(); // in-memory session state of this process
 
 const act = DBOS.registerWorkflow(
   async (i, key) => {
@@ -12,16 +11,6 @@ const act = DBOS.registerWorkflow(
     return { i };
   },
   { name: "act" },
-);
-const sessionCall = DBOS.registerWorkflow(
-  async (id, k) => {
-    const st = mem.get(id) ?? { n: 0, sum: 0 };
-    st.n++;
-    st.sum += k;
-    mem.set(id, st);
-    return st;
-  },
-  { name: "sessionCall" },
 );
 const seqStep = DBOS.registerWorkflow(
   async (n, key) => {
@@ -87,42 +76,6 @@ const short = DBOS.registerWorkflow(
   },
   { name: "short" },
 );
-const sessionSteps = DBOS.registerWorkflow(
-  async (id, calls, _key) => {
-    const lat = [];
-    for (let k = 0; k < calls; k++) {
-      const t = now();
-      await DBOS.runStep(
-        async () => {
-          const st = mem.get(id) ?? { n: 0, sum: 0 };
-          st.n++;
-          st.sum += k;
-          mem.set(id, st);
-          return st;
-        },
-        { name: "add" },
-      );
-      lat.push(now() - t);
-    }
-    mem.delete(id);
-    return lat;
-  },
-  { name: "sessionSteps" },
-);
-const sessionQueue = DBOS.registerWorkflow(
-  async (id, calls, queueName, pollingIntervalMs) => {
-    const lat = [];
-    for (let k = 0; k < calls; k++) {
-      const t = now();
-      await (
-        await DBOS.startWorkflow(sessionCall, { queueName, enqueueOptions: { queuePartitionKey: id } })(id, k)
-      ).getResult(pollingIntervalMs ? { pollingIntervalMs } : undefined);
-      lat.push(now() - t);
-    }
-    return lat;
-  },
-  { name: "sessionQueue" },
-);
 const awaiter = DBOS.registerWorkflow(
   async (key, rounds) => {
     for (let r = 0; r < rounds; r++) {
@@ -160,14 +113,11 @@ DBOS.setConfig({
   systemDatabaseUrl: process.env.PGURL,
   logLevel: "warn",
   executorID: role,
-  listenQueues: role === "app" ? ["starts"] : ["steps", "steps-fast", "sessions", "sessions-fast"],
+  listenQueues: role === "app" ? ["starts"] : ["steps-fast"],
 });
 await DBOS.launch();
 if (role === "act") {
-  await DBOS.registerQueue("steps");
   await DBOS.registerQueue("steps-fast", { minPollingIntervalMs: 10 });
-  await DBOS.registerQueue("sessions", { partitionConcurrency: 1 });
-  await DBOS.registerQueue("sessions-fast", { partitionConcurrency: 1, minPollingIntervalMs: 10 });
   await DBOS.registerQueue("starts");
 }
 serveCalls({
@@ -183,9 +133,6 @@ serveCalls({
         await h.getResult();
       },
     }),
-  sessionSteps: (p, base) => M.sessions({ ...p, session: (s, calls) => sessionSteps(`${base}-${s}`, calls) }),
-  sessionQueue: (p, base, q, poll) =>
-    M.sessions({ ...p, session: (s, calls) => sessionQueue(`${base}-${s}`, calls, q, poll) }),
   startAwaiter: async (key, rounds) => {
     const h = await DBOS.startWorkflow(awaiter, { workflowID: key })(key, rounds);
     return h.workflowID;

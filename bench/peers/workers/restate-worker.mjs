@@ -1,13 +1,12 @@
-// Restate services, in the form the TypeScript SDK documents (services, virtual objects, workflows over HTTP/2).
+// Restate services, in the form the TypeScript SDK documents (services over HTTP/2).
 import "../lib/polyfill.mjs";
 import http2 from "node:http2";
 import * as restate from "@restatedev/restate-sdk";
-import { emit, mark, now, ready, serveCalls, sleep } from "../lib/worker.mjs";
+import { emit, mark, ready, serveCalls, sleep } from "../lib/worker.mjs";
 
 const role = process.env.ROLE; // 'wf' or 'act'
 const port = Number(process.env.PORT);
 const stepSvc = { name: "steps" };
-const sessionObj = { name: "session" };
 
 const flows = restate.service({
   name: "flows",
@@ -55,18 +54,6 @@ const flows = restate.service({
       const b = await c.step(a);
       return c.step(b);
     },
-    sessionFlow: async (ctx, { id, calls, key }) => {
-      const s = ctx.objectClient(sessionObj, id);
-      let v;
-      const lat = [];
-      for (let k = 0; k < calls; k++) {
-        const t = now();
-        v = await s.add({ k });
-        lat.push(now() - t);
-      }
-      emit("lat", { key, i: id, lat });
-      return v;
-    },
     awaiter: async (ctx, { key, rounds }) => {
       for (let r = 0; r < rounds; r++) {
         const { id, promise } = ctx.awakeable();
@@ -89,34 +76,6 @@ const flows = restate.service({
     },
   },
 });
-const shortWf = restate.workflow({
-  name: "shortwf",
-  handlers: {
-    run: async (ctx, { i }) => {
-      const a = await ctx.run("a", () => ({ i }));
-      const b = await ctx.run("b", () => a);
-      return ctx.run("c", () => b);
-    },
-  },
-});
-const signalWf = restate.workflow({
-  name: "signalwf",
-  handlers: {
-    run: async (ctx, { key, rounds }) => {
-      for (let r = 0; r < rounds; r++) {
-        await ctx.run("publish", () => {
-          emit("waiting", { key, i: r });
-        });
-        await ctx.promise(`r${r}`);
-        emit("woke", { key, i: r });
-      }
-      return rounds;
-    },
-    signal: async (ctx, { r }) => {
-      await ctx.promise(`r${r}`).resolve({ r });
-    },
-  },
-});
 const steps = restate.service({
   name: "steps",
   handlers: {
@@ -126,19 +85,7 @@ const steps = restate.service({
     },
   },
 });
-const session = restate.object({
-  name: "session",
-  handlers: {
-    add: async (ctx, { k }) => {
-      const st = (await ctx.get("st")) ?? { n: 0, sum: 0 };
-      st.n++;
-      st.sum += k;
-      ctx.set("st", st);
-      return st;
-    },
-  },
-});
-const services = role === "wf" ? [flows, shortWf, signalWf] : [steps, session];
+const services = role === "wf" ? [flows] : [steps];
 const server = http2.createServer(restate.createEndpointHandler({ services }));
 serveCalls({});
 server.listen(port, "127.0.0.1", ready);

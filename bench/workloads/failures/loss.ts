@@ -20,10 +20,10 @@ export const loss: Workload = {
     const ttlMs = bench.size(2000, 1000);
     const rig = await bench.sessionRig();
     const markers = await watchMarkers(rig);
-    const heard: number[] = [];
+    const known: number[] = [];
     const marked: number[] = [];
     try {
-      while (heard.length < rounds) {
+      while (known.length < rounds) {
         const handle = await rig.client.start("lose-session", { ttlMs });
         const { customStatus } = await until(rig.client, handle.instanceId, (view) =>
           isHeld(view.customStatus),
@@ -36,21 +36,21 @@ export const loss: Workload = {
         await Promise.all([gone, next]);
         // A machine too busy to renew in time loses a session before it is killed; that is no detection.
         if (lostAt < killedAt) continue;
-        heard.push(lostAt - killedAt - ttlMs);
+        known.push(lostAt - killedAt - ttlMs);
         marked.push((markers.firstAt ?? Number.NaN) - killedAt - ttlMs);
       }
     } finally {
       await markers.stop();
     }
-    const p99AfterTtlMs = percentile(heard, 0.99);
+    const p99AfterTtlMs = percentile(known, 0.99);
     bench.emit({
       rounds,
       ttlMs,
-      p50AfterTtlMs: percentile(heard, 0.5),
+      p50AfterTtlMs: percentile(known, 0.5),
       p99AfterTtlMs,
       floorP50AfterTtlMs: percentile(marked, 0.5),
       floorP99AfterTtlMs: percentile(marked, 0.99),
-      ratio: (ttlMs + percentile(heard, 0.5)) / (ttlMs + percentile(marked, 0.5)),
+      ratio: (ttlMs + percentile(known, 0.5)) / (ttlMs + percentile(marked, 0.5)),
       ratioOf: "ttlMs + p50AfterTtlMs",
       ...judged(p99AfterTtlMs, { atMost: 1000 }),
     });

@@ -60,7 +60,9 @@ export const lostServer: Workload = {
   },
 };
 
-/** One instance after the other is started, whatever becomes of those before: how long each took to its end. */
+/**
+ * Starts instances at a fixed rate, whether or not earlier ones have ended: how long each took to its end.
+ */
 async function starts(client: Client, count: number): Promise<number[]> {
   const running: Promise<number>[] = [];
   for (let nth = 0; nth < count; nth++) {
@@ -69,7 +71,7 @@ async function starts(client: Client, count: number): Promise<number[]> {
       await handle.result();
       return performance.now() - at;
     });
-    one.catch(() => undefined); // told below
+    one.catch(() => undefined); // `Promise.all` below reports it
     running.push(one);
     await delay(startEveryMs);
   }
@@ -90,7 +92,7 @@ async function killLeader(cluster: NatsCluster): Promise<{ election: Promise<num
   return { election: election.finally(() => survivor.close()) };
 }
 
-/** Asked often, and not one question after the other: those the dead server was to answer are answered late. */
+/** Asks often without waiting for answers: questions to the dead server are answered late. */
 async function elected(bus: Bus, dead: string | undefined): Promise<number> {
   let at: number | undefined;
   const look = async () => {

@@ -14,9 +14,9 @@ export const provedLoss: Workload = {
   async run(bench) {
     const rounds = bench.size(20, 5);
     await using rig = await Rig.start(bench.options, { layout: bench.layout, workers: 0, watcher: true });
-    const heard: number[] = [];
+    const known: number[] = [];
     let supervisorBytes: number | undefined;
-    while (heard.length < rounds) {
+    while (known.length < rounds) {
       const supervisor = await rig.startWorker({ WORKER_SUPERVISED: "true" });
       const handle = await rig.client.start("lose-session", { ttlMs: 600_000 });
       await until(rig.client, handle.instanceId, ({ customStatus }) => customStatus !== undefined);
@@ -25,14 +25,14 @@ export const provedLoss: Workload = {
       supervisorBytes = privateBytesOf(supervisor.pid);
       const killedAt = machineMs();
       process.kill(worker.pid, "SIGKILL");
-      heard.push(((await handle.result()) as number) - killedAt);
+      known.push(((await handle.result()) as number) - killedAt);
       await supervisor.end("SIGTERM");
     }
-    const p50Ms = percentile(heard, 0.5);
+    const p50Ms = percentile(known, 0.5);
     bench.emit({
       rounds,
       p50Ms,
-      p99Ms: percentile(heard, 0.99),
+      p99Ms: percentile(known, 0.99),
       ...(supervisorBytes !== undefined && { supervisorMb: supervisorBytes / 1e6 }),
       ...judged(p50Ms, { atMost: 200 }),
     });

@@ -47,6 +47,6 @@ if [ "$funcstack[1]" = "_holdfast" ]; then _holdfast "$@"; else compdef _holdfas
 }
 
 function entry({ text, description }: Word): string {
-  const said = description === "" ? text : `${text}:${description.replaceAll(":", "\\:")}`;
-  return `'${said.replaceAll("'", "'\\''")}'`;
+  const word = description === "" ? text : `${text}:${description.replaceAll(":", "\\:")}`;
+  return `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -48,7 +48,7 @@ async function kill(client: Client, dev: RunningDev, workerId: string): Promise<
   if (worker === undefined || !dev.workerPids().includes(worker.pid)) {
     throw new Fault("application", {
       code: "worker_not_found",
-      message: `worker ${workerId} is none of this dev`,
+      message: `worker ${workerId} was not started by this \`holdfast dev\``,
     });
   }
   process.kill(worker.pid, "SIGKILL");

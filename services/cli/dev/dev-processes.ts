@@ -20,7 +20,7 @@ export class DevProcesses {
   readonly #members = new Set<ServiceProcess>();
   /** One per log file: successive processes of one name write into the same file. */
   readonly #tails = new Map<string, LogTail>();
-  /** Why which instance is parked, as shown. */
+  /** Instance id → the reason last shown for its being parked. */
   readonly #parked = new Map<string, string>();
 
   #stopping = false;
@@ -85,8 +85,8 @@ export class DevProcesses {
 /** The last message of a service that cannot start, see report-error.ts. */
 function lastWords(logFile: string, from: number): string | undefined {
   const lines = readFileSync(logFile).subarray(from).toString("utf8").trimEnd().split("\n");
-  const said = lines.findLast((line) => line.startsWith("holdfast: "));
-  return (said ?? lines.at(-1))?.replace(/^holdfast: /, "") || undefined;
+  const message = lines.findLast((line) => line.startsWith("holdfast: "));
+  return (message ?? lines.at(-1))?.replace(/^holdfast: /, "") || undefined;
 }
 
 const ending = ({ code, signal }: Death): string =>

@@ -40,7 +40,7 @@ export const devCommand = (cli: Cli): Command =>
     .option("--json", "one line of JSON when ready, then quiet")
     .option("--demo <module>", "when ready, run what the module exports as runDemo")
     .option("--demo-input <json>", "for runDemo: JSON, @file, or - for stdin")
-    .option("--once", "stop after the demo; the exit code says how it went")
+    .option("--once", "stop after the demo; the exit code is 1 if it failed")
     .action(async (options: Options) => {
       const json = options.json === true;
       const out = new Output(cli, json);
@@ -48,7 +48,7 @@ export const devCommand = (cli: Cli): Command =>
       const say = (text: string) => {
         if (!json) screen.note(text);
       };
-      const told = untilTold();
+      const stopRequest = untilAskedToStop();
       try {
         // Loaded only now: the other commands do not need it.
         const [{ runDev }, { showDemo }] = await Promise.all([import("./run-dev.ts"), import("./demo.ts")]);
@@ -61,7 +61,7 @@ export const devCommand = (cli: Cli): Command =>
           port: options.port === undefined ? undefined : wholeNumber(options.port, "--port", 1, 65_535),
           watch: options.watch === true,
           env: cli.env,
-          told: told.promise,
+          stopRequested: stopRequest.promise,
           // Nothing on stdout; problems still go to stderr.
           onNote: (text) => screen.note(text),
         });
@@ -79,21 +79,21 @@ export const devCommand = (cli: Cli): Command =>
               },
             });
             if (options.once) {
-              const result = await Promise.race([shown, told.promise.then(interrupted)]);
+              const result = await Promise.race([shown, stopRequest.promise.then(interrupted)]);
               if (json) out.data(result, () => "");
             } else {
               // The services keep running after a failed demo too, so that people can look at the results.
-              await Promise.race([shown, told.promise]).catch((error) => say(errorLine(error, false)));
+              await Promise.race([shown, stopRequest.promise]).catch((error) => say(errorLine(error, false)));
             }
           }
-          if (options.once !== true) await told.promise;
+          if (options.once !== true) await stopRequest.promise;
           say("stopping");
         } finally {
           await dev.stop();
         }
         say("stopped, nothing left running");
       } finally {
-        told.dispose();
+        stopRequest.dispose();
       }
     });
 
@@ -124,7 +124,7 @@ async function demoOf({
 }
 
 function interrupted(): never {
-  throw new HoldfastError({ code: "interrupted", message: "told to stop before the demo was over" });
+  throw new HoldfastError({ code: "interrupted", message: "stopped before the demo was over" });
 }
 
 function welcome({ natsUrl, prefix, dashboard }: RunningDev, app: string, dataDir: string): string[] {
@@ -141,20 +141,20 @@ function welcome({ natsUrl, prefix, dashboard }: RunningDev, app: string, dataDi
 
 /**
  * Resolves on the first signal to stop. A shell that starts us in the background makes us ignore Ctrl-C;
- * installing a handler undoes that. A second signal ends us at once: the services and the NATS server stop
- * when they notice that we are gone.
+ * installing a handler undoes that. A second signal ends this process at once: the services and the NATS
+ * server stop when they notice that it is gone.
  */
-function untilTold(): { promise: Promise<void>; dispose: () => void } {
+function untilAskedToStop(): { promise: Promise<void>; dispose: () => void } {
   // SIGHUP: the terminal was closed, which counts as a request to stop.
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
   let resolve: () => void = () => undefined;
   const promise = new Promise<void>((settle) => {
     resolve = settle;
   });
-  let told = false;
+  let asked = false;
   const onSignal = () => {
-    if (told) process.exit(130);
-    told = true;
+    if (asked) process.exit(130);
+    asked = true;
     resolve();
   };
   for (const signal of signals) process.on(signal, onSignal);

@@ -27,7 +27,7 @@ export interface DevOptions {
   watch: boolean;
   env: Environment;
   /** Resolves when `dev` is to stop, also while the services still start. */
-  told: Promise<void>;
+  stopRequested: Promise<void>;
   /** Called with one line of text for people. */
   onNote: (text: string) => void;
 }
@@ -64,14 +64,14 @@ export async function runDev(options: DevOptions): Promise<RunningDev> {
     config.nats.url === undefined
       ? new NatsKeeper({ dataDir: join(dataDir, "nats"), port: options.port, onNote })
       : undefined;
-  let crew: DevProcesses | undefined;
+  let processes: DevProcesses | undefined;
   let reloading: Reloading | undefined;
   let announced = false;
   const stop = once(async () => {
     const reloaded = reloading?.stop();
     // Leave the file of another `dev` alone, which already runs here and is the reason why this one does not.
     if (announced) removeDevFile(dataDir);
-    await crew?.stop();
+    await processes?.stop();
     await reloaded;
     // Last: the services deregister over it.
     await keeper?.stop();
@@ -81,16 +81,16 @@ export async function runDev(options: DevOptions): Promise<RunningDev> {
     const natsUrl = nats?.url ?? config.nats.url ?? "";
     onNote(nats ? `NATS ${nats.version} on ${natsUrl}, data in ${dataDir}` : `NATS at ${maskUrl(natsUrl)}`);
     const served = { ...env, NATS_URL: natsUrl, HOLDFAST_APP: resolve(options.app) };
-    crew = new DevProcesses({
+    processes = new DevProcesses({
       logDir,
       env: served,
       onNote,
     });
-    const starting = startAll(crew, env, options.workers);
+    const starting = startAll(processes, env, options.workers);
     // After a stop during the start, a failing start is not reported.
     starting.catch(() => undefined);
-    const started = await Promise.race([starting, options.told]);
-    if (!started) throw new HoldfastError({ code: "interrupted", message: "told to stop while starting" });
+    const started = await Promise.race([starting, options.stopRequested]);
+    if (!started) throw new HoldfastError({ code: "interrupted", message: "stopped while starting" });
     const [orchestrator, watcher, gateway, ...first] = started;
     const running = { orchestrator, workers: first };
     const dashboard = gateway?.url;
@@ -98,7 +98,7 @@ export async function runDev(options: DevOptions): Promise<RunningDev> {
     const workerPids = () => running.workers.map((worker) => worker.pid);
     announced = true;
     if (options.watch) {
-      const replaceAll = replacing(crew, running);
+      const replaceAll = replacing(processes, running);
       reloading = reloadOnChange({
         root: packageRoot(resolve(options.app)),
         env: served,
@@ -138,12 +138,12 @@ export async function runDev(options: DevOptions): Promise<RunningDev> {
  * their work while the new ones take new work.
  */
 const replacing =
-  (crew: DevProcesses, running: { orchestrator: ServiceProcess; workers: ServiceProcess[] }) =>
+  (processes: DevProcesses, running: { orchestrator: ServiceProcess; workers: ServiceProcess[] }) =>
   async (): Promise<void> => {
     const before = { ...running };
     const started: ServiceProcess[] = [];
     const start = async (name: string, service: string) => {
-      const process = await crew.start(name, service);
+      const process = await processes.start(name, service);
       started.push(process);
       return process;
     };
@@ -152,10 +152,10 @@ const replacing =
       running.workers = await Promise.all(before.workers.map(({ name }) => start(name, "worker")));
     } catch (error) {
       Object.assign(running, before);
-      await Promise.all(started.map((process) => crew.retire(process)));
+      await Promise.all(started.map((process) => processes.retire(process)));
       throw error;
     }
-    await Promise.all([before.orchestrator, ...before.workers].map((process) => crew.retire(process)));
+    await Promise.all([before.orchestrator, ...before.workers].map((process) => processes.retire(process)));
   };
 
 /**
@@ -171,12 +171,12 @@ interface StartedGateway {
   url: string;
 }
 
-const startAll = (crew: DevProcesses, env: Environment, workers: number) =>
+const startAll = (processes: DevProcesses, env: Environment, workers: number) =>
   Promise.all([
-    crew.start("orchestrator", "orchestrator"),
-    crew.start("watcher", "watcher"),
-    startGateway(crew, env),
-    ...Array.from({ length: workers }, (_, index) => crew.start(`worker-${index + 1}`, "worker")),
+    processes.start("orchestrator", "orchestrator"),
+    processes.start("watcher", "watcher"),
+    startGateway(processes, env),
+    ...Array.from({ length: workers }, (_, index) => processes.start(`worker-${index + 1}`, "worker")),
   ] as const);
 
 const gatewayPort = 4440;
@@ -186,7 +186,7 @@ const gatewayAttempts = 5;
  * Uses the usual port or a free one near it: another process may take a port between our check and the
  * gateway's bind.
  */
-async function startGateway(crew: DevProcesses, env: Environment): Promise<StartedGateway | undefined> {
+async function startGateway(processes: DevProcesses, env: Environment): Promise<StartedGateway | undefined> {
   if (!existsSync(fileURLToPath(new URL(`../../gateway/main${extension}`, import.meta.url))))
     return undefined;
   // 0 means any free port, as everywhere; `dev` chooses it, because it has to print the address.
@@ -194,7 +194,7 @@ async function startGateway(crew: DevProcesses, env: Environment): Promise<Start
   for (let attempt = 1; ; attempt++) {
     const port = chosen ?? String(await freePortFrom(gatewayPort));
     try {
-      const process = await crew.start("gateway", "gateway", { GATEWAY_PORT: port });
+      const process = await processes.start("gateway", "gateway", { GATEWAY_PORT: port });
       return { process, url: `http://127.0.0.1:${port}` };
     } catch (error) {
       if (chosen !== undefined || attempt === gatewayAttempts) throw error;

@@ -53,8 +53,8 @@ export class ServiceProcess {
   }
 
   /**
-   * Resolves to "ready" when the service says so, or to its death if it dies before. Afterwards it is kept
-   * alive.
+   * Resolves to "ready" when the service reports it, or to its death if it dies before. From then on it is
+   * started again when it dies.
    */
   async start(): Promise<"ready" | Death> {
     const { ready, exited } = this.#spawn();

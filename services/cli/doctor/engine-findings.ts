@@ -147,7 +147,7 @@ function sharedResources({ workers }: Observations): Finding[] {
       code: "resource_shared",
       what: `resource ${resourceId}`,
       verdict: "note",
-      found: `${ids.length} workers on ${host} say it is theirs: ${ids.join(", ")}`,
+      found: `${ids.length} workers on ${host} use this resource id: ${ids.join(", ")}`,
       todo: "give each its own WORKER_NODE_ID or WORKER_RESOURCE_ID, or a session that is created anew from a token may come to the other one",
     }));
 }
@@ -158,10 +158,10 @@ const skewMs = 2_000;
 function clocks({ services, workers }: Observations): Finding[] {
   const all = [
     ...services.map(({ value, at }) => ({
-      who: `${value.service} ${value.host}/${value.pid}`,
+      process: `${value.service} ${value.host}/${value.pid}`,
       off: value.seenAt - at,
     })),
-    ...workers.map(({ value, at }) => ({ who: `worker ${value.workerId}`, off: value.seenAt - at })),
+    ...workers.map(({ value, at }) => ({ process: `worker ${value.workerId}`, off: value.seenAt - at })),
   ];
   const wrong = all.filter(({ off }) => Math.abs(off) > skewMs);
   if (wrong.length === 0) return [];
@@ -172,7 +172,8 @@ function clocks({ services, workers }: Observations): Finding[] {
       verdict: "wrong",
       found: wrong
         .map(
-          ({ who, off }) => `${who} is ${span(Math.abs(off))} ${off > 0 ? "ahead of" : "behind"} the server`,
+          ({ process, off }) =>
+            `${process} is ${span(Math.abs(off))} ${off > 0 ? "ahead of" : "behind"} the server`,
         )
         .join(", "),
       todo: "run NTP on every machine; timers and deadlines are off by as much",
@@ -195,16 +196,16 @@ function versions(seen: Observations): Finding[] {
     },
     problem
       ? finding(fact, problem)
-      : { ...fact, verdict: "good", found: `${fleet.written} is written: everybody alive can read it` },
+      : { ...fact, verdict: "good", found: `${fleet.written} is written: every live process can read it` },
   ];
 }
 
 /** Each worker applies its own maximum: if they differ, the largest is effective. */
 function quotas({ workers }: Observations): Finding[] {
   const limits = new Map<string, Set<number>>();
-  const note = (whose: string, max: number | undefined) => {
+  const note = (scope: string, max: number | undefined) => {
     if (max === undefined) return;
-    limits.set(whose, (limits.get(whose) ?? new Set()).add(max));
+    limits.set(scope, (limits.get(scope) ?? new Set()).add(max));
   };
   for (const { value } of workers) {
     note("all sessions", value.quotas?.all?.max);
@@ -212,9 +213,9 @@ function quotas({ workers }: Observations): Finding[] {
   }
   return [...limits]
     .filter(([, maxima]) => maxima.size > 1)
-    .map(([whose, maxima]) => ({
+    .map(([scope, maxima]) => ({
       code: "quotas",
-      what: `quota of ${whose}`,
+      what: `quota of ${scope}`,
       verdict: "wrong" as const,
       found: `workers disagree: ${[...maxima].sort((a, b) => a - b).join(" and ")}`,
       todo: "give all workers the same WORKER_MAX_TOTAL_SESSIONS and the same application",

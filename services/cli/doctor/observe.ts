@@ -46,14 +46,14 @@ const Parked = z.object({ code: z.string(), message: z.string() });
 export async function observe(
   asked: ObservedInstallation,
 ): Promise<{ server: ServerObservations; rest: Observations | undefined }> {
-  const patient = { ...asked, names: await installedNames(asked.bus, asked.names) };
-  const server = await lookAtServer(patient);
+  const installation = { ...asked, names: await installedNames(asked.bus, asked.names) };
+  const server = await lookAtServer(installation);
   const complete = server.streams.every(({ info }) => info !== undefined);
-  return { server, rest: complete ? await lookFurther(patient, server) : undefined };
+  return { server, rest: complete ? await lookFurther(installation, server) : undefined };
 }
 
-async function lookAtServer(patient: ObservedInstallation): Promise<ServerObservations> {
-  const { bus, names, config, sync, now } = patient;
+async function lookAtServer(installation: ObservedInstallation): Promise<ServerObservations> {
+  const { bus, names, config, sync, now } = installation;
   // The first shared history stream records how many there are.
   const first = await bus.streamInfo(names.sharedHistoryStream(0));
   const specs = topology(names, {
@@ -79,11 +79,11 @@ async function lookAtServer(patient: ObservedInstallation): Promise<ServerObserv
     sync,
     maxPayloadBytes: bus.maxPayloadBytes,
     account,
-    clock: await clockOf(patient),
+    clock: await clockOf(installation),
     serverClocks: bus.clustered() ? await readServerClocks(bus, await bus.streamNames(">"), now) : [],
     replicas: { wanted: config.replicas },
     streams,
-    write: hasSettings ? await tryWriting(patient) : undefined,
+    write: hasSettings ? await tryWriting(installation) : undefined,
   };
 }
 
@@ -118,8 +118,11 @@ async function clockOf({ bus, names, now }: ObservedInstallation): Promise<Serve
   return best;
 }
 
-async function lookFurther(patient: ObservedInstallation, server: ServerObservations): Promise<Observations> {
-  const { bus, names, config } = patient;
+async function lookFurther(
+  installation: ObservedInstallation,
+  server: ServerObservations,
+): Promise<Observations> {
+  const { bus, names, config } = installation;
   const infoOf = (name: string): StreamInfo | undefined =>
     server.streams.find((stream) => stream.name === name)?.info;
   const count = Number(infoOf(names.inboxStream)?.metadata.partitions ?? config.partitions);
@@ -130,19 +133,19 @@ async function lookFurther(patient: ObservedInstallation, server: ServerObservat
   const [own, held, watcherLease, queues, waitingActivities, dead, parked, services, workers, sessions] =
     await Promise.all([
       bus.streamNames(names.ownHistories),
-      heldPartitions(patient, count),
+      heldPartitions(installation, count),
       new LeaseStore(bus, names.engineBucket).look(leaseKeys.service("watcher")),
       Promise.all(
         [names.inboxStream, names.activitiesStream, names.claimsStream, names.sessionsStream].map((name) =>
           queue(bus, name, infoOf(name)),
         ),
       ),
-      waitingTasks(patient),
-      deadLetters(patient, infoOf(names.deadStream)),
-      parkedInstances(patient),
-      all(patient, "services", ServiceInfo),
-      all(patient, "workers", WorkerInfo),
-      all(patient, "sessions", SessionRecord),
+      waitingTasks(installation),
+      deadLetters(installation, infoOf(names.deadStream)),
+      parkedInstances(installation),
+      all(installation, "services", ServiceInfo),
+      all(installation, "workers", WorkerInfo),
+      all(installation, "sessions", SessionRecord),
     ]);
   return {
     ...server,

@@ -155,8 +155,8 @@ function clock({ clock }: ServerObservations): Finding[] {
       verdict,
       found:
         verdict === "good"
-          ? `the server's is ours, within ${span(Math.max(1, off, unsureMs))}`
-          : `the server's is ${span(off)} ${direction} ours`,
+          ? `the server's clock and this machine's agree within ${span(Math.max(1, off, unsureMs))}`
+          : `the server's clock is ${span(off)} ${direction} this machine's`,
       ...(verdict === "good" ? {} : { todo: "run NTP on both; timers fire by the server's clock" }),
     },
   ];

@@ -1,6 +1,7 @@
 /**
- * What the new application's package.json says of holdfast, so that `npm install` there gets the package that wrote it:
- * the version where that came from a registry, else the folder, the file or the address it was installed from.
+ * The version of holdfast for the new application's package.json, so that `npm install` there gets the
+ * package that wrote it: a version number if that came from a registry, else the folder, the file or the
+ * address it was installed from.
  */
 import { readFileSync, realpathSync } from "node:fs";
 import { join, resolve, sep } from "node:path";

@@ -37,7 +37,7 @@ const head = `# Configuration
 Generated from the schemas that read it (\`npm run docs:config\`); a test fails when it is not current.
 
 Every service reads its settings from the environment, once, at start. A value that does not fit is refused with the
-variable's name and the rule. So is a name nobody knows that begins like ours (\`HOLDFAST_\`, \`HISTORY_\`, and in their
+variable's name and the rule. So is an unknown name with a prefix of Holdfast's (\`HOLDFAST_\`, \`HISTORY_\`, and in their
 own service \`WORKER_\`, \`WATCHER_\`, \`GATEWAY_\`), a name one letter off a setting that is not set, and settings that
 contradict each other. An empty variable counts as unset. Durations are \`250ms\`, \`5s\`, \`2m\`, \`1h\`, \`30d\`, or
 milliseconds. \`compose.yaml\` itself reads \`DEPLOY_…\`.
@@ -49,7 +49,8 @@ function row(name: string, schema: z.ZodType): string {
 }
 
 function descriptionOf(name: string, schema: z.ZodType): string {
-  if (schema.description === undefined) throw new Error(`${name} does not say what it is: .describe(…)`);
+  if (schema.description === undefined)
+    throw new Error(`setting ${name} has no description: add .describe(…)`);
   return schema.description;
 }
 

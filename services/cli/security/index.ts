@@ -84,9 +84,9 @@ export function securityCommand(cli: Cli): Command {
       "the authority that services trust, and of their certificates with --tls-verify",
     )
     .option("--tls-verify", "the server asks for a certificate (mutual TLS)")
-    .option("--tls-client-cert <file>", "the certificate that processes show it")
+    .option("--tls-client-cert <file>", "the certificate that processes show the server")
     .option("--tls-client-key <file>", "its key")
-    .option("--if-missing", "where it was made before, keep the keys and write the rights of this version")
+    .option("--if-missing", "if keys exist already, keep them and only write the rights of this version")
     .action((options: InitOptions) => runInit(cli, options));
   const rotate = withFormat(new Command("rotate"))
     .description("make new keys beside the old ones; with --finish the old ones go")
@@ -96,7 +96,7 @@ export function securityCommand(cli: Cli): Command {
     .action((options: { out: string; role?: RoleName[]; finish?: boolean }) => runRotate(cli, options));
   const addWorkersCommand = withFormat(new Command("add-workers"))
     .description(
-      "make a user of its own for a group of workers, which hears and does nothing of other groups",
+      "make a user of its own for a group of workers, which can neither read nor do the work of other groups",
     )
     .argument("<group>", "name of the group", token)
     .addOption(out())
@@ -108,7 +108,7 @@ export function securityCommand(cli: Cli): Command {
       addWorkers(cli, group, options);
     });
   const addClientCommand = withFormat(new Command("add-client"))
-    .description("make a user of its own for a set of clients, which hears no answers to others")
+    .description("make a user of its own for a set of clients, which cannot read answers to other clients")
     .argument("<group>", "name of the set", token)
     .addOption(out())
     .option("--orchestrations <name>", "an orchestration they start; again for each", several)

@@ -10,7 +10,7 @@ import { type RoleName, roleNames } from "../../../shared/security/index.ts";
 const Keys = z.object({ seed: z.string(), publicKey: z.string() });
 const names = z.array(z.string());
 const Scope = z.object({
-  /** Of workers and clients: the group whose user this is. Absent: of all that are in none. */
+  /** Of workers and clients: the group that logs in as this user. Absent: all that are in no group. */
   group: z.string().optional(),
   activities: z.array(z.object({ queue: z.string(), name: z.string() })).optional(),
   pools: names.optional(),
@@ -40,7 +40,7 @@ const Tenant = z.object({
   keys: Keys,
   limits: Limits,
   users: z.array(User),
-  /** Keys of capabilities: the first makes new ones, those of all are believed. */
+  /** Keys of capabilities: the first makes new capabilities; those made with any of the keys are accepted. */
   capabilityKeys: z.array(z.string()).min(1),
 });
 const Tls = z.object({
@@ -48,7 +48,7 @@ const Tls = z.object({
   key: z.string(),
   ca: z.string().optional(),
   verify: z.boolean(),
-  /** What processes show a server that asks for a certificate. */
+  /** The certificate that processes show a server that asks for one. */
   client: z.object({ cert: z.string(), key: z.string() }).optional(),
 });
 export const Secured = z.object({

@@ -16,8 +16,8 @@ export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 export const exitCodeMeanings: Readonly<Record<keyof typeof exitCodes, string>> = {
   ok: "done",
   failed:
-    "it did not go well: the orchestration did not complete, the engine refused, the code disagrees with the history, the doctor found something wrong, a law is broken, or you said no",
-  usage: "wrong arguments, settings or input, or a confirmation nobody could give",
+    "it did not go well: the orchestration did not complete, the engine refused, the code disagrees with the history, the doctor found something wrong, a law is broken, or you did not confirm",
+  usage: "wrong arguments, settings or input, or a confirmation that could not be asked for",
   notFound:
     "there is no such orchestration, instance, query, update, schedule, session, session type, call, pool, blob, worker, dead letter or context",
   timeout: "not in time",

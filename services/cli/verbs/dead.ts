@@ -9,7 +9,7 @@ import { wholeNumber } from "../terminal/options.ts";
 
 export const deadCommands = (cli: Cli): Command =>
   new Command("dead")
-    .description("dead letters: messages nobody could take, with the reason")
+    .description("dead letters: messages that could not be processed, with the reason")
     .addCommand(list(cli))
     .addCommand(show(cli))
     .addCommand(retry(cli))

@@ -1,4 +1,6 @@
-/** start, start-again, get, list, history, result, stream, signal, cancel, terminate */
+/**
+ * Commands on instances: start, start-again, get, list, history, result, stream, signal, cancel, terminate.
+ */
 import type { Command } from "commander";
 import { HoldfastError, TimeoutError, unparking } from "../../../shared/errors/index.ts";
 import type { FlowOptions, InstanceView } from "../../../shared/sdk/index.ts";
@@ -58,8 +60,8 @@ function start(cli: Cli): Command {
       const flow = readInput(options.flow, "--flow") as FlowOptions | undefined;
       await withClient(cli, options, async (session) => {
         const { client, config, names, dashboard, out } = session;
-        const { unknownOrchestration, whoServes } = await import("./served.ts");
-        const served = await whoServes(session, name);
+        const { unknownOrchestration, findServing } = await import("./served.ts");
+        const served = await findServing(session, name);
         if (served.kind === "unknown") throw unknownOrchestration(name, served.names);
         const { id, delay } = options;
         const { instanceId } = await client.start(name, input, { id, delay, flow });

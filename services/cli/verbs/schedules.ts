@@ -65,8 +65,8 @@ function create(cli: Cli): Command {
         const { client, out } = connection;
         const { replace, paused, note } = options;
         await client.schedules.create(id, spec, { replace, paused, note });
-        const { whoServes } = await import("./served.ts");
-        const served = await whoServes(connection, orchestration);
+        const { findServing } = await import("./served.ts");
+        const served = await findServing(connection, orchestration);
         if (served.kind === "unknown")
           out.note(
             `no orchestrator serves ${orchestration}: its runs fail until one does. There ${served.names.length === 1 ? "is" : "are"}: ${served.names.join(", ") || "none"}`,
@@ -114,7 +114,7 @@ function show(cli: Cli): Command {
 function pause(cli: Cli): Command {
   return clientCommand("pause", "start nothing until it is resumed")
     .argument("<id>", "schedule id")
-    .option("--note <text>", "why, for whoever looks")
+    .option("--note <text>", "why; shown with the schedule")
     .action((id: string, options: ClientOptions & { note?: string }) =>
       withClient(cli, options, async ({ client, out }) => {
         await client.schedules.pause(id, options.note);

@@ -14,7 +14,7 @@ export type Served =
   | { kind: "unknown"; names: string[] }
   | { kind: "no_orchestrator" };
 
-export async function whoServes(
+export async function findServing(
   { bus, names }: Pick<CliConnection, "bus" | "names">,
   name: string,
 ): Promise<Served> {

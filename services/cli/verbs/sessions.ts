@@ -12,7 +12,7 @@ import { readInput } from "../terminal/read-input.ts";
 
 export const sessionCommands = (cli: Cli): Command =>
   new Command("sessions")
-    .description("sessions: who holds them, why they wait, take them away")
+    .description("sessions: show holders and reasons for waiting, call them, take them away")
     .addCommand(list(cli))
     .addCommand(describe(cli))
     .addCommand(explain(cli))
@@ -22,7 +22,7 @@ export const sessionCommands = (cli: Cli): Command =>
     .addCommand(closeKey(cli))
     .addCommand(
       giveUp(cli, "evict", {
-        what: "take a session from its holder at once; its instance hears that it was lost",
+        what: "take a session from its holder at once; its instance gets the loss",
         question: "it is taken from its holder at once, with what runs on it",
         done: "evict sent to the holder of",
       }),
@@ -128,15 +128,15 @@ interface CallOptions extends ClientOptions {
 function callKey(cli: Cli): Command {
   return clientCommand(
     "call",
-    "call the session of a key, which is opened where it is not, and print the result",
+    "call the session of a key, which is opened if it is not open, and print the result",
   )
     .argument("<type>", "session type")
     .argument("<key>", "its key")
     .argument("<call>", "name of the call")
     .argument("[input]", "input as JSON, @file, or - for stdin")
-    .option("--config <json>", "config as JSON or @file, where the call opens the key")
-    .addOption(choice("--on-lost <policy>", "where the call opens the key", keyPolicies))
-    .option("--ttl <duration>", "where the call opens the key: closed after so long without a call", duration)
+    .option("--config <json>", "config as JSON or @file, if the call opens the key")
+    .addOption(choice("--on-lost <policy>", "what a loss leads to, if the call opens the key", keyPolicies))
+    .option("--ttl <duration>", "if the call opens the key: closed after so long without a call", duration)
     .option("--timeout <duration>", "at most so long, then the call is cancelled", duration, 30_000)
     .option("--stream", "print what the call writes, a line each, before the result")
     .action(

@@ -7,14 +7,14 @@ import { oneLine, time } from "../terminal/text.ts";
 export type InstanceEvent = { instanceId: string } & HistoryEntry;
 
 export class NewEvents {
-  readonly #told = new Map<string, number>();
+  readonly #shown = new Map<string, number>();
 
   since(histories: ReadonlyMap<string, readonly HistoryEntry[]>): InstanceEvent[] {
     const news: InstanceEvent[] = [];
     for (const [instanceId, entries] of histories) {
-      const told = this.#told.get(instanceId) ?? 0;
-      news.push(...entries.slice(told).map((entry) => ({ instanceId, ...entry })));
-      this.#told.set(instanceId, Math.max(told, entries.length));
+      const shown = this.#shown.get(instanceId) ?? 0;
+      news.push(...entries.slice(shown).map((entry) => ({ instanceId, ...entry })));
+      this.#shown.set(instanceId, Math.max(shown, entries.length));
     }
     return news.sort((a, b) => a.at - b.at);
   }

@@ -38,12 +38,12 @@ interface Line {
 }
 
 /** How many finished items of a branch are shown; tried from all to none until the tree fits. */
-const generosity = [Number.POSITIVE_INFINITY, 20, 5, 1, 0];
+const foldingSteps = [Number.POSITIVE_INFINITY, 20, 5, 1, 0];
 
 export function drawTree(tree: Tree, options: DrawOptions): string {
   const { rows = Number.POSITIVE_INFINITY } = options;
   let lines: string[] = [];
-  for (const shown of generosity) {
+  for (const shown of foldingSteps) {
     lines = drawn(instanceLine(tree, options, shown), options);
     if (lines.length <= rows) return lines.join("\n");
   }

@@ -1,6 +1,6 @@
 /**
- * Whether an identified caller may make this request: the role, the scope of an API token, and the right to see
- * users' values.
+ * Checks that an identified caller may make this request: the scope of an API token, and the right to see
+ * users' values. The role is checked in guards.ts.
  */
 import type { TokenScope } from "../security/index.ts";
 import { Problem } from "./problem.ts";
@@ -9,7 +9,7 @@ import type { Caller, RouteSpec } from "./route.ts";
 /** Operations that every caller may use whatever the scope: they concern the caller alone. */
 const always = new Set(["whoami", "login", "logout"]);
 
-/** What is asked for, as far as scopes are concerned. */
+/** The parts of a request that scopes are about. */
 export interface Request {
   operation: string;
   /** The orchestration, where the request names it. */

@@ -16,7 +16,7 @@ import { serveEvents } from "./events.ts";
 import { hostGuard, identify, rateGuard, requireOwnPage, requireRole, requireWritable } from "./guards.ts";
 import { serveInstanceStream } from "./instance-stream.ts";
 import { addOidcLogin } from "./oidc-login.ts";
-import { addManners, addProbes, type Readiness } from "./probes.ts";
+import { addErrorsAndHeaders, addProbes, type Readiness } from "./probes.ts";
 import { Problem } from "./problem.ts";
 import type { Caller, RouteSpec } from "./route.ts";
 import { serveRoute } from "./serve-route.ts";
@@ -37,7 +37,7 @@ export interface AppOptions {
  * For the guard of `/api/events` and `/metrics`, which do not answer with JSON and so are not in the list of
  * routes.
  */
-const look = { id: "look", role: "viewer" } as const satisfies Pick<RouteSpec, "id" | "role">;
+const viewing = { id: "viewing", role: "viewer" } as const satisfies Pick<RouteSpec, "id" | "role">;
 
 export function gatewayApp(options: AppOptions): Hono {
   const { parts } = options;
@@ -50,14 +50,14 @@ export function gatewayApp(options: AppOptions): Hono {
   const caller = (c: Parameters<typeof identify>[0]) =>
     identify(c, { access, origins, now: () => runtime.clock.now(), wrongTokens: parts.wrongTokens });
   const orchestrationOf = (instanceId: string) => nameOfInstance(parts.client, instanceId);
-  /** For what answers with something else than JSON. */
+  /** Admits callers of addresses that do not answer with JSON. */
   const admit = async (c: Context, operation: string, instanceId?: string): Promise<Caller> => {
-    const who = requireRole(look, caller(c)) as Caller;
+    const who = requireRole(viewing, caller(c)) as Caller;
     await requireScope(who.scope, { operation, instanceId }, orchestrationOf);
     return who;
   };
 
-  addManners(app, runtime);
+  addErrorsAndHeaders(app, runtime);
   app.use(async (c, next) => {
     const began = runtime.clock.monotonic();
     await next();

@@ -43,13 +43,13 @@ export function serveCallStream(source: CallStreamSource): Handler {
     c.header("x-accel-buffering", "no");
     return stream(c, async (out) => {
       out.onAbort(() => gone.abort());
-      const say = (event: string, data: unknown) =>
+      const send = (event: string, data: unknown) =>
         out.write(`event: ${event}\ndata: ${JSON.stringify(data ?? null)}\n\n`);
       try {
-        for await (const chunk of calling) await say("chunk", shown(chunk));
-        await say("result", { ok: true, output: shown(await calling.result) });
+        for await (const chunk of calling) await send("chunk", shown(chunk));
+        await send("result", { ok: true, output: shown(await calling.result) });
       } catch (error) {
-        if (!gone.signal.aborted) await say("error", toProblem(error).body());
+        if (!gone.signal.aborted) await send("error", toProblem(error).body());
       } finally {
         gone.abort();
       }

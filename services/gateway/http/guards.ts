@@ -72,7 +72,7 @@ export class Origins {
     return this.#proxies.callerOf(peerOf(c), c.req.header("x-forwarded-for"));
   }
 
-  /** Whether the browser speaks https, to us or to a proxy before us. */
+  /** Returns true if the browser speaks https, to the gateway or to a proxy before it. */
   isHttps(c: Context): boolean {
     return this.#publicIsHttps || this.#proxies.isHttps(peerOf(c), c.req.header("x-forwarded-proto"));
   }
@@ -150,7 +150,8 @@ export function requireOwnPage(c: Context): void {
     throw new Problem({
       status: 403,
       code: "foreign_origin",
-      message: "Requests that change something are taken only from the gateway's own pages and from programs",
+      message:
+        "Requests that change something are accepted only from the gateway's own pages and from programs",
     });
   }
 }

@@ -1,4 +1,7 @@
-/** One port for several gateways: which of them answers is chosen by the host name of the request, and by nothing else. */
+/**
+ * One port for several gateways: the host name of a request, and nothing else, chooses the gateway that
+ * answers it.
+ */
 import { hostnameOf } from "../security/index.ts";
 import type { App, GatewayListener, PortListener } from "./port-listener.ts";
 import { Problem } from "./problem.ts";

@@ -1,6 +1,7 @@
 /**
- * `GET /api/oidc/login` sends a browser to the log-in provider, `GET /api/oidc/callback` is where it comes back to.
- * Both answer with a redirect: people see the dashboard's own log-in page when something went wrong.
+ * `GET /api/oidc/login` sends a browser to the log-in provider, which sends it back to `GET
+ * /api/oidc/callback`. Both answer with a redirect: after a failure people see the dashboard's own log-in
+ * page.
  */
 import type { Hono } from "hono";
 import { getCookie } from "hono/cookie";

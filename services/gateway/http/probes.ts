@@ -43,7 +43,7 @@ export function addProbes(app: Hono, options: ProbeOptions): void {
 }
 
 /** Answers every thrown error as a problem, and sets the browser's security headers on every answer. */
-export function addManners(app: Hono, runtime: Runtime): void {
+export function addErrorsAndHeaders(app: Hono, runtime: Runtime): void {
   app.onError((error, c) => {
     if (isUnexpected(error)) announceFault(runtime, error, c.req.path);
     const problem = toProblem(error);

@@ -67,7 +67,7 @@ export const unknownOutcome = (): Problem =>
     status: 503,
     code: "outcome_unknown",
     message: "NATS did not answer in time: the request may or may not have been stored",
-    hint: "Send it again with the same id: the same message is applied once.",
+    hint: "Send it again with the same id: a repeated message is applied once.",
     retryAfterSeconds: 1,
   });
 

@@ -8,7 +8,7 @@ import type { Identity, Role } from "../security/index.ts";
 export interface Caller extends Identity {
   /** Address of the caller. */
   from: string;
-  /** Whether the caller's browser speaks https. */
+  /** True if the caller's browser speaks https. */
   https: boolean;
 }
 

@@ -24,7 +24,8 @@ export function serveRoute(spec: RouteSpec, server: RouteServer): Handler {
   return async (c) => {
     if (spec.method === "post") requireOwnPage(c);
     const caller =
-      requireRole(spec, server.caller(c)) ?? nobody(server.origins.addressOf(c), server.origins.isHttps(c));
+      requireRole(spec, server.caller(c)) ??
+      anonymous(server.origins.addressOf(c), server.origins.isHttps(c));
     requireWritable(spec, server.readOnly);
     const params = parse(spec.params, c.req.param(), "path");
     const query = parse(spec.query, c.req.query(), "query");
@@ -55,12 +56,12 @@ export function serveRoute(spec: RouteSpec, server: RouteServer): Handler {
 }
 
 /** The caller of a public route without a token: has the rights that every caller has. */
-const nobody = (from: string, https: boolean): Caller => ({
-  ...{ name: "nobody", role: "viewer", payloads: false },
+const anonymous = (from: string, https: boolean): Caller => ({
+  ...{ name: "anonymous", role: "viewer", payloads: false },
   ...{ from, https },
 });
 
-/** What a request concerns is in its path. */
+/** The instance or orchestration that a request names in its path, for scopes. */
 function requestOf({ id, path }: RouteSpec, params: unknown) {
   const { id: instanceId, name } = params as { id?: string; name?: string };
   return {
@@ -112,7 +113,7 @@ async function jsonBody(c: Context): Promise<unknown> {
       status: 415,
       code: "not_json",
       message: "The body must be JSON",
-      hint: "Send Content-Type: application/json; {} where there is nothing to say.",
+      hint: "Send Content-Type: application/json; {} if there is nothing to send.",
     });
   }
   const parsed = parseJson(new Uint8Array(await c.req.arrayBuffer()));

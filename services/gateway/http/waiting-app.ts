@@ -5,7 +5,7 @@
 import { Hono } from "hono";
 import type { Runtime } from "../../../shared/runtime/index.ts";
 import { hostGuard } from "./guards.ts";
-import { addManners, addProbes } from "./probes.ts";
+import { addErrorsAndHeaders, addProbes } from "./probes.ts";
 import { busAway } from "./problem.ts";
 import { serveDashboard } from "./static-files.ts";
 
@@ -18,7 +18,7 @@ export interface WaitingOptions {
 
 export function waitingApp(options: WaitingOptions): Hono {
   const app = new Hono();
-  addManners(app, options.runtime);
+  addErrorsAndHeaders(app, options.runtime);
   addProbes(app, {
     version: options.version,
     ready: () => ({ ready: false, why: "NATS is away: it has not answered since the gateway started" }),

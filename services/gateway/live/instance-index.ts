@@ -17,7 +17,10 @@ export interface InstanceFilter {
   text?: string | undefined;
   session?: string | undefined;
   parent?: string | undefined;
-  /** True: only the engine's own. Otherwise they are shown only where the filter names what they belong to. */
+  /**
+   * True: only the engine's own instances. Otherwise they match only if the filter names their orchestration,
+   * session or parent.
+   */
   engine?: boolean | undefined;
   startedAfter?: number | undefined;
   startedBefore?: number | undefined;
@@ -53,12 +56,12 @@ export class InstanceIndex {
     return this.#forgotten;
   }
 
-  /** Of the users' instances. */
+  /** Counts of the users' instances. */
   counts(): Counts {
     return { ...this.#counts };
   }
 
-  /** Of the engine's own instances. */
+  /** Counts of the engine's own instances. */
   engineCounts(): Counts {
     return { ...this.#engineCounts };
   }
@@ -176,8 +179,8 @@ function matches(row: InstanceRow, filter: InstanceFilter): boolean {
   if (filter.startedBefore !== undefined && orderKey(row) > filter.startedBefore) return false;
   if (filter.text === undefined) return true;
   const text = filter.text.toLowerCase();
-  const said = filter.withoutErrors ? undefined : row.error?.message;
-  return [row.instanceId, row.name, row.error?.code, said].some((field) =>
+  const errorMessage = filter.withoutErrors ? undefined : row.error?.message;
+  return [row.instanceId, row.name, row.error?.code, errorMessage].some((field) =>
     field?.toLowerCase().includes(text),
   );
 }

@@ -16,7 +16,10 @@ export const InstanceRow = InstanceSummary.pick({
   sessions: true,
 }).extend({
   error: z.strictObject({ code: z.string(), message: usersText(z.string()) }).optional(),
-  /** By it the engine keeps a schedule, a pool, a keyed session or a limit; lists show it apart. */
+  /**
+   * True for instances with which the engine keeps schedules, pools, keyed sessions and limits; lists show
+   * them apart.
+   */
   engine: z.literal(true).optional(),
 });
 export type InstanceRow = z.infer<typeof InstanceRow>;
@@ -38,7 +41,7 @@ export const LeaseView = z.strictObject({
 });
 export type LeaseView = z.infer<typeof LeaseView>;
 
-/** Without the capability by which the loss of the session is told: it is no reader's business. */
+/** Without the capability that lets its holder report the loss of the session. */
 export const SessionRow = SessionRecord.omit({ v: true, lossCapability: true }).extend({
   /** Absent while no worker holds the session. */
   lease: LeaseView.optional(),

@@ -1,12 +1,12 @@
-/** What `describe()` says of one session, summed up by type for metrics: no ids. Pure. */
+/** The figures that `describe()` shows of a session, summed up by type for metrics: no ids. Pure. */
 import { sessionPhases } from "../../../schemas/index.ts";
 import type { SessionRow } from "./rows.ts";
 
 /** The open sessions of one type. Figures of holders are as they last reported them. */
 export interface SessionSums {
-  /** Age of the oldest. */
+  /** Age of the oldest session. */
   oldestMs: number;
-  /** How long the one that was longest without a call has gone without. */
+  /** The longest time that a session has gone without a call. */
   idleMs: number;
   running: number;
   queued: number;

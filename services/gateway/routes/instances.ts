@@ -280,7 +280,7 @@ export function instanceRoutes({ client, histories, live }: GatewayParts): Route
         summary:
           verb === "cancel"
             ? "Ask the orchestration to stop; its code may clean up"
-            : "End the orchestration at once; its code does not hear of it",
+            : "End the orchestration at once; its code cannot clean up",
         role: "operator",
         params: ofInstance,
         body: Control,

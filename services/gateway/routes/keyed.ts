@@ -6,7 +6,7 @@ import { parseDuration } from "../../../shared/runtime/index.ts";
 import type { Client } from "../../../shared/sdk/index.ts";
 import { type RouteSpec, route } from "../http/route.ts";
 import type { GatewayParts } from "./context.ts";
-import { said } from "./sessions.ts";
+import { sentencesFor } from "./sessions.ts";
 
 const tag = "sessions";
 export const CallResult = z.strictObject({ ok: z.literal(true), output: z.unknown() });
@@ -20,10 +20,9 @@ export const KeyDescription = z.strictObject({
 
 export const CallBody = z.strictObject({
   input: z.unknown().optional(),
-  config: z
-    .unknown()
-    .optional()
-    .meta({ description: "Needed where the call opens the key; else it must fit" }),
+  config: z.unknown().optional().meta({
+    description: "Needed if the call opens the key; otherwise it must be the config of the open session",
+  }),
   onLost: KeyedOnLost.optional(),
   ttl: z.string().max(32).optional(),
   wait: z
@@ -55,7 +54,7 @@ export function keyedRoutes({ client }: GatewayParts): RouteSpec[] {
       method: "get",
       path: "/api/keys/:type/:key",
       tag,
-      summary: "How the session of a key stands",
+      summary: "The state of the session of a key",
       role: "viewer",
       params: KeyPath,
       answer: KeyDescription,
@@ -69,7 +68,7 @@ export function keyedRoutes({ client }: GatewayParts): RouteSpec[] {
           ok: true as const,
           sessionId: record.sessionId,
           session: { ...shown, key: record.metadata[keyMetadataKey], live, figures },
-          sentences: said(explanation, record.error?.message, caller),
+          sentences: sentencesFor(explanation, record.error?.message, caller),
         };
       },
     }),
@@ -95,7 +94,7 @@ export function keyedRoutes({ client }: GatewayParts): RouteSpec[] {
       path: "/api/sessions/:type/:key/:call",
       tag,
       summary:
-        "Call the session of a key, which is opened where it is not. Who accepts text/event-stream gets what the call writes, then its result. Hanging up cancels the call.",
+        "Call the session of a key, which is opened if it is not open. With Accept: text/event-stream the answer is what the call writes, then its result. Closing the connection cancels the call.",
       role: "operator",
       params: CallPath,
       body: CallBody,

@@ -79,7 +79,7 @@ export function poolRoutes({ client }: GatewayParts): RouteSpec[] {
       method: "post",
       path: "/api/pools/:type/calls/:call",
       tag,
-      summary: "Call a pool: whichever member is free takes it. Hanging up cancels the call.",
+      summary: "Call a pool: a free member takes the call. Closing the connection cancels it.",
       role: "operator",
       params: z.object({ type: Name, call: Name }),
       body: z.strictObject({

@@ -6,7 +6,10 @@ import { StreamsView } from "../live/stream-watch.ts";
 import { usersText } from "../security/index.ts";
 import type { GatewayParts } from "./context.ts";
 
-/** Of the original message, everything but its subject may be of a user's making; so may what the reason quotes. */
+/**
+ * Everything of the original message except its subject may contain a user's values; so may the text of the
+ * reason.
+ */
 export const DeadLetterShown = DeadLetterView.extend({
   text: usersText(z.string().optional()),
   headers: usersText(DeadLetterView.shape.headers),

@@ -12,8 +12,15 @@ export const SessionList = z.strictObject({ rows: z.array(SessionRow), matching:
 export const SessionExplained = z.strictObject({ sessionId: SessionId, sentences: z.array(z.string()) });
 export const SessionAccepted = z.strictObject({ ok: z.literal(true), sessionId: SessionId });
 
-/** Sentences about a session may quote what its code threw. */
-export const said = (sentences: string[], thrown: string | undefined, { payloads }: { payloads: boolean }) =>
+/**
+ * Hides the message of a thrown error, which sentences about a session may quote, from callers that may not
+ * see values.
+ */
+export const sentencesFor = (
+  sentences: string[],
+  thrown: string | undefined,
+  { payloads }: { payloads: boolean },
+) =>
   payloads || !thrown
     ? sentences
     : sentences.map((sentence) => sentence.replaceAll(thrown, `(${shapeOf(thrown)})`));
@@ -88,7 +95,7 @@ export function sessionRoutes({ client, live }: GatewayParts): RouteSpec[] {
       answer: SessionExplained,
       async act({ params, caller }) {
         const { explanation, record } = await client.sessions.describe(params.id);
-        return { sessionId: params.id, sentences: said(explanation, record.error?.message, caller) };
+        return { sessionId: params.id, sentences: sentencesFor(explanation, record.error?.message, caller) };
       },
     }),
     route({
@@ -120,7 +127,7 @@ export function sessionRoutes({ client, live }: GatewayParts): RouteSpec[] {
         tag,
         summary:
           verb === "evict"
-            ? "Take the session from its holder at once. Its instance hears session_lost (evicted)."
+            ? "Take the session from its holder at once. Its instance gets session_lost (evicted)."
             : "Let its holder finish what runs, save the state where the type can, and hand the session on (S13).",
         role: "operator",
         params: ofSession,

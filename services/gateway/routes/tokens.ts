@@ -60,7 +60,7 @@ export function tokenRoutes({ issuedTokens, runtime, config }: GatewayParts): Ro
           throw new Problem({
             status: 409,
             code: "tokens_not_asked_for",
-            message: "This gateway asks nobody who they are: a token would change nothing",
+            message: "This gateway admits every caller without a token: a token would change nothing",
             hint: "Set GATEWAY_TOKENS or GATEWAY_OIDC_ISSUER first.",
           });
         const lastsMs = parseDuration(expiresIn, "expiresIn");

@@ -12,7 +12,7 @@ export type PayloadReaders = (typeof payloadReaders)[number];
 
 export interface Grant {
   role: Role;
-  /** Sees users' values whatever the role. */
+  /** True: sees users' values whatever the role. */
   payloads: boolean;
 }
 

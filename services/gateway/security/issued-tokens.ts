@@ -97,7 +97,7 @@ export class IssuedTokens {
       throw new Fault("application", {
         code: "too_many_tokens",
         message: `there are ${mostTokens} API tokens already`,
-        hint: "Revoke some; those that are over are removed by themselves.",
+        hint: "Revoke some; expired tokens are removed by themselves.",
       });
     const id = randomBytes(6).toString("hex");
     const token = `hf_${id}_${randomBytes(24).toString("base64url")}`;
@@ -112,7 +112,7 @@ export class IssuedTokens {
     return { token, shown };
   }
 
-  /** False if there is no such token. */
+  /** Returns false if there is no such token. */
   async revoke(id: string, by: string, now: number): Promise<boolean> {
     const stored = this.#stored.get(id);
     if (!stored) return false;
@@ -131,7 +131,7 @@ export class IssuedTokens {
     this.#set(stored);
   }
 
-  /** Removes tokens that are over. */
+  /** Removes expired tokens. */
   async #clear(now: number): Promise<void> {
     for (const { id, expiresAt } of this.#stored.values()) {
       if (expiresAt > now) continue;

@@ -21,7 +21,7 @@ export interface OidcConfig {
   scopes: readonly string[];
   /** The claim that lists a person's groups. */
   groupsClaim: string;
-  /** What the members of a group may do. */
+  /** The role of the members of each group. */
   roles: ReadonlyMap<string, Grant>;
   /** How long a person stays logged in. */
   sessionMs: number;
@@ -147,7 +147,7 @@ export class Oidc {
       const claims = oauth.getValidatedIdTokenClaims(tokens);
       if (!claims || this.#config.groupsClaim in claims || server.userinfo_endpoint === undefined)
         return { ...claims };
-      // Many providers tell the groups there and not in the token.
+      // Many providers send the groups with the user info and not in the token.
       const asked = await oauth.userInfoRequest(server, this.#client, tokens.access_token, this.#http());
       return { ...claims, ...(await oauth.processUserInfoResponse(server, this.#client, claims.sub, asked)) };
     } catch (cause) {
@@ -161,7 +161,7 @@ export class Oidc {
     }
   }
 
-  /** Asked once; again if it failed. */
+  /** Reads the provider's description once; reads it again after a failure. */
   async #discover(): Promise<oauth.AuthorizationServer> {
     const issuer = new URL(this.#config.issuer);
     this.#server ??= oauth

@@ -1,14 +1,14 @@
 /**
- * The address of the caller behind proxies. `X-Forwarded-For` is believed only where the connection comes from
- * a proxy that is named in the settings: the caller is the last address in it that is no such proxy. What
- * stands before that address was written by the caller.
+ * The address of the caller behind proxies. `X-Forwarded-For` is trusted only if the connection comes from a
+ * proxy that is named in the settings: the caller is the last address in it that is no such proxy. The caller
+ * itself may have written any address before that one.
  */
 import { BlockList, isIP } from "node:net";
 
 export class TrustedProxies {
   readonly #list = new BlockList();
 
-  /** Addresses and networks: `10.0.0.5`, `10.0.0.0/8`, `fd00::/8`. Throws at what is neither. */
+  /** Addresses and networks: `10.0.0.5`, `10.0.0.0/8`, `fd00::/8`. Throws if an entry is neither. */
   constructor(entries: readonly string[]) {
     for (const entry of entries) {
       const [address = "", bits] = entry.split("/");
@@ -37,7 +37,7 @@ export class TrustedProxies {
     return plainAddress(peer);
   }
 
-  /** Whether the caller's own connection is https, as the nearest proxy says. */
+  /** Returns true if the nearest proxy reports that the caller's own connection is https. */
   isHttps(peer: string, forwardedProto: string | undefined): boolean {
     return this.trusts(peer) && forwardedProto?.split(",").at(-1)?.trim().toLowerCase() === "https";
   }

@@ -1,6 +1,6 @@
 /**
- * Small statements that a browser keeps for the gateway: encrypted, so that it can neither read nor change them
- * (AES-256-GCM), valid for a purpose and until an instant.
+ * Values that a browser keeps for the gateway in cookies: encrypted, so that it can neither read nor change
+ * them (AES-256-GCM), valid for one purpose and until a given time.
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
 
@@ -11,7 +11,7 @@ const tagBytes = 16;
 export class Sealer {
   readonly #key: Buffer;
 
-  /** The same secret in several gateways: each opens what another sealed. */
+  /** Gateways with the same secret open each other's cookies. */
   constructor(secret: Buffer | string) {
     this.#key = Buffer.from(hkdfSync("sha256", secret, "", "holdfast gateway cookies", 32));
   }

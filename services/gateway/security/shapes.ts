@@ -51,13 +51,13 @@ const special = new Map<z.core.$ZodType, Hide | "shown">([
   [Failure, hideFailure],
 ]);
 
-/** A piece of text in which users' values may stand: hidden like a value. */
+/** Marks text that may contain users' values: it is hidden like a value. */
 export function usersText<S extends z.ZodType>(schema: S): S {
   special.set(schema, (value) => shapeOf(value));
   return schema;
 }
 
-/** Says of an open schema that it holds nothing of users' values. */
+/** Marks an open schema as free of users' values. */
 export function noUsersValue<S extends z.ZodType>(schema: S): S {
   special.set(schema, "shown");
   return schema;

@@ -243,7 +243,9 @@ describe("settings", () => {
     gatewayConfig(readConfig(env, "gateway", gatewaySettings).settings, () => "made-up-token-0123456789");
 
   it("refuses another address than loopback without tokens", () => {
-    expect(() => config({ GATEWAY_HOST: "0.0.0.0" })).toThrow(/GATEWAY_HOST=0\.0\.0\.0 would let anybody in/);
+    expect(() => config({ GATEWAY_HOST: "0.0.0.0" })).toThrow(
+      /GATEWAY_HOST=0\.0\.0\.0 would admit every client/,
+    );
     expect(
       config({ GATEWAY_HOST: "0.0.0.0", GATEWAY_TOKENS: "admin:0123456789012345678901" }).tokens,
     ).toHaveLength(1);

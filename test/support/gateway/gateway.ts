@@ -66,7 +66,7 @@ export async function startGateway(
     });
   const full = { ...defaultGatewayConfig, port: 0, requestsPerSecond: 10_000, ...config };
   const gateway = new Gateway({
-    door: new PortListener({ host: full.host, port: full.port, clock: runtime.clock }),
+    listener: new PortListener({ host: full.host, port: full.port, clock: runtime.clock }),
     bus: own ?? bus,
     names,
     runtime,

@@ -45,7 +45,7 @@ it("zsh and fish know every command and every option", () => {
     expect(script).not.toMatch(/undefined|\[object/);
   }
   expect(zshCompletion(root)).toContain("'--yes:do not ask; needed where there is no terminal'");
-  expect(zshCompletion(root)).toContain("'sessions:sessions\\: who holds them");
+  expect(zshCompletion(root)).toContain("'sessions:sessions\\: show holders");
   expect(fishCompletion(root)).toContain(
     `complete -c holdfast -n "__holdfast_at '/list'" -l status -x -a 'pending running parked`,
   );

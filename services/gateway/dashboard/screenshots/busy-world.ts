@@ -1,6 +1,7 @@
 /**
- * A running installation in which every page has something to show: losses, failures, parked and waiting orchestrations,
- * schedules, limits, pools, sessions by key, streams and dead letters. Nothing of it is made up: the engine did it all.
+ * A running installation in which every page has something to show: losses, failures, parked and waiting
+ * orchestrations, schedules, limits, pools, sessions by key, streams and dead letters. The engine did all of
+ * it; no data is made up.
  */
 import { fileURLToPath } from "node:url";
 import { Stack, until } from "../../../../test/support/processes/stack.ts";

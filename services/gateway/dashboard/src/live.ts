@@ -101,18 +101,18 @@ function connect(): void {
     const hello = JSON.parse(event.data) as { overview?: Overview };
     if (hello.overview) overview.value = hello.overview;
     // Changes between the page's first request and now were not received: reload.
-    tell("resync", {});
+    notify("resync", {});
   });
   for (const kind of kinds) {
     opened.addEventListener(kind, (event: MessageEvent<string>) => {
       const data = JSON.parse(event.data);
       if (kind === "overview") {
         const connected = (data as Overview).bus.connected;
-        if (before === false && connected) tell("resync", {});
+        if (before === false && connected) notify("resync", {});
         before = connected;
         overview.value = data as Overview;
       }
-      tell(kind, data);
+      notify(kind, data);
     });
   }
 }
@@ -122,6 +122,6 @@ function reopenAnew(): void {
   reopen();
 }
 
-function tell<K extends Kind>(kind: K, data: LiveEvents[K]): void {
+function notify<K extends Kind>(kind: K, data: LiveEvents[K]): void {
   for (const page of pages) page.handlers[kind]?.(data);
 }

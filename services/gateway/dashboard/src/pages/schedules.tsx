@@ -220,7 +220,7 @@ function Actions({ schedule: { scheduleId, status }, onChange, alone = false }: 
       {button("Run now…", () =>
         ask({
           title: `Run ${scheduleId} now?`,
-          text: "Beside its times; whether it may run beside another run is for its overlap policy to say.",
+          text: "In addition to its times; its overlap policy decides whether it may run beside another run.",
           button: "Run it",
           commands: () => [{ label: "CLI", text: `holdfast schedule trigger ${scheduleId}` }],
           done: "Triggered",

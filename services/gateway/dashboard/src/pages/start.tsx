@@ -36,9 +36,7 @@ export function StartPage() {
       {!data && error === undefined && <Loading />}
       {data && known.length === 0 && (
         <Empty title="No orchestration is known here">
-          <p class="muted">
-            An orchestrator tells which orchestrations its application has. None is running.
-          </p>
+          <p class="muted">An orchestrator reports the orchestrations of its application. None is running.</p>
           <Command text="holdfast orchestrator --app ./app.ts" />
         </Empty>
       )}
@@ -49,7 +47,7 @@ export function StartPage() {
               {known.map((one) => (
                 <option key={one.name} value={one.name}>
                   {one.name}
-                  {one.served ? "" : " (nobody serves it now)"}
+                  {one.served ? "" : " (no orchestrator serves it now)"}
                 </option>
               ))}
             </select>

@@ -156,7 +156,7 @@ function end(instanceId: string, verb: "cancel" | "terminate"): void {
     text:
       verb === "cancel"
         ? "It is asked to stop. Its code may clean up first; its sessions close when it ends."
-        : "It ends at once. Its code does not hear of it; its sessions are closed.",
+        : "It ends at once. Its code cannot clean up; its sessions are closed.",
     button: verb === "cancel" ? "Cancel it" : "Terminate it",
     danger: true,
     fields: [{ name: "reason", label: "Reason (optional)" }],

@@ -22,7 +22,7 @@ const words: Readonly<Record<Verb, { title: string; text: string; button: string
   },
   terminate: {
     title: "Terminate",
-    text: "Each ends at once; its code does not hear of it. Those that have ended are left as they are.",
+    text: "Each ends at once; its code cannot clean up. Those that have ended are left as they are.",
     button: "Terminate them",
   },
 };
@@ -121,11 +121,11 @@ async function run(
   ids: Iterable<string> | AsyncIterable<string>,
   total: number,
   stop: { current: boolean },
-  tell: (progress: Progress) => void,
+  show: (progress: Progress) => void,
 ): Promise<void> {
   const progress: Progress = { verb, done: 0, failed: 0, total, over: false };
   const running = new Set<Promise<void>>();
-  tell({ ...progress });
+  show({ ...progress });
   for await (const id of ids) {
     if (stop.current) break;
     const one = post(
@@ -136,13 +136,13 @@ async function run(
       .catch(() => void progress.failed++)
       .finally(() => {
         running.delete(one);
-        tell({ ...progress });
+        show({ ...progress });
       });
     running.add(one);
     if (running.size >= atOnce) await Promise.race(running);
   }
   await Promise.all(running);
-  tell({ ...progress, over: true });
+  show({ ...progress, over: true });
 }
 
 async function* everyMatching(search: string): AsyncIterable<string> {

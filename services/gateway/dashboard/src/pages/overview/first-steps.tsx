@@ -14,7 +14,7 @@ export function FirstSteps() {
   if (!data) return null;
   const served = data.orchestrations.filter((one) => one.served);
   const chosen = served.find(({ name }) => name === "hello") ?? served[0];
-  return chosen ? <StartIt orchestration={chosen} more={served.length - 1} /> : <NobodyServes />;
+  return chosen ? <StartIt orchestration={chosen} more={served.length - 1} /> : <NoOrchestrator />;
 }
 
 function StartIt({ orchestration, more }: { orchestration: Startable; more: number }) {
@@ -25,9 +25,9 @@ function StartIt({ orchestration, more }: { orchestration: Startable; more: numb
   return (
     <Card title="Start the first orchestration">
       <p>
-        Nothing has run here yet. An orchestration starts when somebody publishes its input on a NATS subject:
-        from any language, from the command line, or from the <a href={`/start?name=${name}`}>form</a>. The
-        part after <code>orchestrations.</code> is the id you choose.
+        Nothing has run here yet. Publishing its input on a NATS subject starts an orchestration: from any
+        language, from the command line, or from the <a href={`/start?name=${name}`}>form</a>. The part after{" "}
+        <code>orchestrations.</code> is the id you choose.
         {more > 0 && ` The application has ${more} more beside ${name}; the form lists them.`}
       </p>
       <Command
@@ -43,12 +43,12 @@ function StartIt({ orchestration, more }: { orchestration: Startable; more: numb
   );
 }
 
-function NobodyServes() {
+function NoOrchestrator() {
   return (
     <Card title="Start an application first">
       <p>
-        Nothing has run here yet, and no orchestrator has told which orchestrations it has. An application is
-        a module that exports them; this runs one with everything it needs:
+        Nothing has run here yet, and no orchestrator has reported its orchestrations. An application is a
+        module that exports them; this runs one with everything it needs:
       </p>
       <Command label="All in one" text="holdfast dev --app ./app.ts" />
       <p>Or, on the NATS server this gateway is connected to, each service by itself:</p>

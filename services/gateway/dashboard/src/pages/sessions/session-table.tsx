@@ -110,7 +110,7 @@ export function evict(row: SessionRow): void {
   giveUp(
     row,
     "evict",
-    `${row.workerId} gives it up at once and its state is gone. The orchestration hears session_lost (evicted) and does what it has declared for a loss.`,
+    `${row.workerId} gives it up at once and its state is gone. The orchestration gets session_lost (evicted) and does what it has declared for a loss.`,
   );
 }
 
