@@ -75,7 +75,7 @@ describe("once through", () => {
     });
     dev.signal("SIGTERM");
     expect(await dev.ended()).toBe(130);
-    expect(dev.stderr()).toContain("told to stop before the demo was over");
+    expect(dev.stderr()).toContain("stopped before the demo was over");
     expect(dev.allPids().filter(isAlive)).toEqual([]);
   });
 
