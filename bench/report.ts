@@ -7,7 +7,7 @@ export interface Line {
 
 export type Figure = string | number | boolean | Readonly<Record<string, number>>;
 
-export type Aim = { atMost: number } | { atLeast: number };
+type Aim = { atMost: number } | { atLeast: number };
 
 /** The ratio to the floor, what it should be, and whether it is. */
 export const ratioOf = (

@@ -11,7 +11,7 @@ import type { BenchOptions, Layout } from "./options.ts";
 import { provision, rolesFor } from "./roles.ts";
 import { type ServiceName, ServiceProcess } from "./service.ts";
 
-export interface RigSpec {
+interface RigSpec {
   layout: Layout;
   /** Module in the folder `app`. */
   app?: "app" | "inference";

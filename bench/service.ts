@@ -10,7 +10,7 @@ const stopGraceMs = 10_000;
 
 export type ServiceName = "orchestrator" | "worker" | "watcher" | "gateway";
 
-export interface ServiceOptions {
+interface ServiceOptions {
   service: ServiceName;
   env: Record<string, string>;
   logFile: string;

@@ -17,7 +17,7 @@ export type Describe = () => Pick<
 const ttlMs = 15_000;
 const everyMs = 5_000;
 
-export interface BeaconOptions {
+interface BeaconOptions {
   bus: Bus;
   names: Subjects;
   runtime: Runtime;

@@ -121,7 +121,7 @@ export const commonSettings = {
     .describe("What reaches the log, JSON lines on stderr."),
 };
 
-export interface NatsSettings {
+interface NatsSettings {
   url: string | undefined;
   /** How long a starting service waits for NATS. */
   waitMs: number;

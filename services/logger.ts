@@ -67,7 +67,7 @@ type LogLine = Extract<Happening, { kind: "orchestration.log" | "work.log" | "ho
 const isLogLine = (happening: Happening): happening is LogLine =>
   happening.kind === "orchestration.log" || happening.kind === "work.log" || happening.kind === "host.log";
 
-export function levelOf(happening: Happening): "debug" | "info" | "warn" | "error" {
+function levelOf(happening: Happening): "debug" | "info" | "warn" | "error" {
   if (happening.kind === "fault") return "error";
   if (isLogLine(happening)) return happening.level;
   if (happening.kind === "host.refused" && happening.why === "reply_after_cancel") return "debug";

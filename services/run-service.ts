@@ -65,7 +65,7 @@ export type EarlyDeps<S extends SettingsShape> = Pick<
   "runtime" | "config" | "settings" | "logger"
 >;
 
-export interface RunServiceOptions<S extends SettingsShape> {
+interface RunServiceOptions<S extends SettingsShape> {
   /** Settings this service alone understands: variable name → schema. */
   settings?: S;
   /** True if users' code runs on the main thread: an uncaught exception is then announced and survived. */

@@ -1,8 +1,8 @@
 import type { Announce } from "../shared/runtime/index.ts";
 
-export type StopReason = "SIGINT" | "SIGTERM" | "parent gone";
+type StopReason = "SIGINT" | "SIGTERM" | "parent gone";
 
-export interface StopSignal {
+interface StopSignal {
   readonly asked: Promise<StopReason>;
   /** Aborted when the first signal arrives. */
   readonly signal: AbortSignal;

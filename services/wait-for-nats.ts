@@ -7,7 +7,7 @@ import { keepingAlive, type Runtime, sleep } from "../shared/runtime/index.ts";
 
 const retryEveryMs = 500;
 
-export interface WaitForNatsOptions {
+interface WaitForNatsOptions {
   runtime: Runtime;
   /** Aborts when the service must stop. */
   signal: AbortSignal;

@@ -6,7 +6,7 @@ import type { Browser } from "playwright-core";
 import { launchBrowser } from "../../test/support/gateway/browser.ts";
 import { percentile } from "../stats.ts";
 
-export interface PageSpec {
+interface PageSpec {
   name: string;
   path: string;
   /** What is there once it can be used. */

@@ -14,7 +14,7 @@ import { FloorLink } from "./link.ts";
 import type { FloorEnd, FloorSettings, FloorStart } from "./protocol.ts";
 import { createFloorStreams, deleteOwnStream, floorNames } from "./topology.ts";
 
-export interface FloorLoad {
+interface FloorLoad {
   instances: number;
   /** Instances at a time. */
   inFlight: number;
@@ -33,7 +33,7 @@ export interface FloorRun {
   stamps: number[][];
 }
 
-export interface FloorSignals {
+interface FloorSignals {
   /** Signal sent → received by the orchestrator. */
   received: number[];
   /** Signal sent → the task it leads to is with the worker. */

@@ -6,7 +6,7 @@ import { createInbox, type Msg, type NatsConnection } from "@nats-io/nats-core";
 import { connect } from "@nats-io/transport-node";
 import { WireHeaders } from "../../shared/bus/nats/headers.ts";
 
-export type FloorHeaders = Record<string, string>;
+type FloorHeaders = Record<string, string>;
 
 interface Answer {
   seq?: number;

@@ -24,7 +24,7 @@ import { StreamWatch } from "./live/stream-watch.ts";
 import type { GatewayParts } from "./routes/index.ts";
 import { Access, IssuedTokens, Oidc, RateLimit, Tokens, TrustedProxies } from "./security/index.ts";
 
-export interface GatewayOptions {
+interface GatewayOptions {
   /** May be open already; from now on this gateway answers the requests. */
   listener: GatewayListener;
   bus: Bus;

@@ -6,7 +6,7 @@ import type { Overview } from "./live/overview.ts";
 import { sessionSums } from "./live/session-sums.ts";
 import type { StreamsView } from "./live/stream-watch.ts";
 
-export interface GaugeSources {
+interface GaugeSources {
   now(): number;
   live: LiveView;
   broadcast: Broadcast;

@@ -23,7 +23,7 @@ interface Kept {
   readAt: number;
 }
 
-export interface HistoriesOptions {
+interface HistoriesOptions {
   bus: Bus;
   names: Subjects;
   history: HistoryStore;

@@ -36,7 +36,7 @@ export const oidcSettings = {
     .default(8 * 3_600_000)
     .describe("How long a person stays logged in."),
 };
-export type OidcSettings = SettingsOf<typeof oidcSettings>;
+type OidcSettings = SettingsOf<typeof oidcSettings>;
 
 export function oidcConfig(settings: OidcSettings, publicUrl: string | undefined): OidcConfig | undefined {
   const issuer = settings.GATEWAY_OIDC_ISSUER;

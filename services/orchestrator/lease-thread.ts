@@ -10,7 +10,7 @@ export interface LeaseThreadSetup extends ThreadSetup {
 
 type LeaseThread = (setup: LeaseThreadSetup) => Worker;
 
-export interface LeaseThreadOptions {
+interface LeaseThreadOptions {
   thread: LeaseThread;
   id: string;
   /** Full name of the lease bucket. */

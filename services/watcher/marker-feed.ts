@@ -25,7 +25,7 @@ const atOnce = 256;
 /** Delay before a message is delivered again after a failure. */
 export const tryAgainMs = 500;
 
-export interface MarkerFeedInit {
+interface MarkerFeedInit {
   /** Name of the durable consumer. */
   consumer: string;
   /** Pattern of the keys to follow. */

@@ -15,7 +15,7 @@ export interface Loss {
   expiredAt: number | undefined;
 }
 
-export type LossVerdict = { kind: "report" } | { kind: "skip"; why: "superseded" | "over" };
+type LossVerdict = { kind: "report" } | { kind: "skip"; why: "superseded" | "over" };
 
 /** Pure: decides from the register entry whether the end of this attachment must be reported. */
 export function judgeLoss(record: SessionRecord, attachment: number): LossVerdict {

@@ -8,7 +8,7 @@ import type { Lease, Leases } from "../../shared/leases/index.ts";
 import type { Runtime, Service } from "../../shared/runtime/index.ts";
 import { Repeating } from "./repeating.ts";
 
-export interface RoleOptions {
+interface RoleOptions {
   id: string;
   leases: Leases;
   runtime: Runtime;

@@ -11,7 +11,7 @@ import { Duties } from "./duties.ts";
 import { Grace } from "./grace.ts";
 import { Role } from "./role.ts";
 
-export interface WatcherOptions {
+interface WatcherOptions {
   id: string;
   bus: Bus;
   names: Subjects;

@@ -13,7 +13,7 @@ import type { Recordings } from "./lane/index.ts";
  * The workers alive according to the register, this one included. The view may lag: use it for placement
  * only.
  */
-export interface WorkersView {
+interface WorkersView {
   workers(): readonly WorkerInfo[];
 }
 

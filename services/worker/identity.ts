@@ -23,7 +23,7 @@ export interface WorkerIdentity {
   readonly buildId: string;
 }
 
-export interface IdentitySettings {
+interface IdentitySettings {
   nodeId: string | undefined;
   resourceId: string | undefined;
   buildId: string;

@@ -8,7 +8,7 @@ import { once, type Service, type Timer } from "../../shared/runtime/index.ts";
 import type { WorkerDeps } from "./deps.ts";
 
 /** Least time between two writes, however often the load changes. */
-export const shortestGapMs = 200;
+const shortestGapMs = 200;
 /** A long entry is written less often: every member of the fleet reads each of them. */
 const bytesPerMs = 200;
 /** Well below the largest message that a server takes. */

@@ -8,7 +8,7 @@ export interface Waiter {
   leave(): boolean;
 }
 
-export interface SlotsListeners {
+interface SlotsListeners {
   onChange?: () => void;
   /** A slot was released and no request was in line for it. */
   onFree?: () => void;

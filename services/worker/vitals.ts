@@ -1,7 +1,7 @@
 /** Memory use of this process, and how late its event loop runs. */
 import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
 
-export interface Vitals {
+interface Vitals {
   rssBytes: number;
   /** The 99th percentile since the last reading. */
   eventLoopDelayMs: number;

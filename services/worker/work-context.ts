@@ -11,7 +11,7 @@ import type { Announce } from "../../shared/runtime/index.ts";
 import type { WorkerIdentity } from "./identity.ts";
 import type { LazyAbort } from "./lazy-abort.ts";
 
-export interface WorkContextInit {
+interface WorkContextInit {
   task: ActivityTask;
   identity: Pick<WorkerIdentity, "workerId" | "host" | "resourceId">;
   abort: Pick<LazyAbort, "signal">;

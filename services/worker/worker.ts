@@ -17,9 +17,9 @@ import { ProcessVitals } from "./vitals.ts";
 type Ours = "view" | "recordings" | "loadChanged";
 /** Undefined: this worker writes and reads the newest generation. */
 type Fleetwide = "generation" | "fleetHeaders";
-export type WorkerBase = Omit<WorkerDeps, Ours | Fleetwide> & Partial<Pick<WorkerDeps, Fleetwide>>;
+type WorkerBase = Omit<WorkerDeps, Ours | Fleetwide> & Partial<Pick<WorkerDeps, Fleetwide>>;
 
-export interface WorkerParts {
+interface WorkerParts {
   /** Undefined: this worker holds no sessions. */
   sessions?: ((deps: WorkerDeps) => SessionPart) | undefined;
   /** The worker has drained after a request over the bus; the process may exit. */

@@ -2,6 +2,7 @@
  * Converts errors to data and back. Whatever user code throws (strings, undefined, cycles) becomes a Failure.
  */
 import type { Failure } from "../../schemas/index.ts";
+import { isFault } from "./fault.ts";
 import {
   ActivityError,
   CancelledError,
@@ -31,6 +32,15 @@ export function toFailure(thrown: unknown, depth = 0): Failure {
     // Getters and proxies may throw: even reading the thrown value can fail.
     return { code: "thrown_value", message: "threw a value that cannot be read", retryable: true };
   }
+}
+
+/**
+ * For whatever running users' code throws. Faults of the engine go without their stack; their kind says whether
+ * trying again may help.
+ */
+export function failureOf(thrown: unknown): Failure {
+  if (!isFault(thrown)) return toFailure(thrown);
+  return { code: thrown.code, message: thrown.message, retryable: thrown.kind === "transient" };
 }
 
 function read(thrown: unknown, depth: number): Failure {

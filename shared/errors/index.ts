@@ -1,4 +1,4 @@
-export { activityErrorFrom, childErrorFrom, fromFailure, toFailure } from "./failure.ts";
+export { activityErrorFrom, childErrorFrom, failureOf, fromFailure, toFailure } from "./failure.ts";
 export { Fault, type FaultKind, isFault } from "./fault.ts";
 export { messageOf } from "./message-of.ts";
 export { unparking } from "./unparking.ts";

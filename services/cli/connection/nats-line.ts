@@ -2,7 +2,7 @@
 import { maskUrl } from "../../../shared/runtime/index.ts";
 import type { EngineConfig } from "../../config.ts";
 
-export interface NatsMessage {
+interface NatsMessage {
   subject: string;
   /** Undefined: an empty body. */
   value: unknown;

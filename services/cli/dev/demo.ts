@@ -9,7 +9,7 @@ import { type Environment, readConfig } from "../../config.ts";
 import { connectionSettings } from "../../run-service.ts";
 import type { RunningDev } from "./run-dev.ts";
 
-export type DemoShow = Pick<DemoStage, "input" | "staysUp" | "say" | "progress">;
+type DemoShow = Pick<DemoStage, "input" | "staysUp" | "say" | "progress">;
 
 /** Called before anything is started: a wrong path is the most common mistake. */
 export async function loadDemo(path: string): Promise<RunDemo> {

@@ -8,7 +8,7 @@ import { packageDir } from "../../version.ts";
 import { LogTail, shownLogLine } from "./log-tail.ts";
 import { type Death, ServiceProcess } from "./service-process.ts";
 
-export interface DevProcessesOptions {
+interface DevProcessesOptions {
   logDir: string;
   env: Environment;
   /** Called with one line of text for people. */

@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type EmbeddedNats, startEmbeddedNats } from "../../../shared/embedded-nats/index.ts";
 import { backoffMs, once } from "../../../shared/runtime/index.ts";
 
-export interface NatsKeeperOptions {
+interface NatsKeeperOptions {
   dataDir: string;
   port: number | undefined;
   onNote: (text: string) => void;

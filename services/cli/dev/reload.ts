@@ -18,7 +18,7 @@ import { errorLine } from "../terminal/report-error.ts";
 import { span } from "../terminal/text.ts";
 import { watchFiles } from "./watch-files.ts";
 
-export interface ReloadOptions {
+interface ReloadOptions {
   /** Source files below this folder are watched. */
   root: string;
   /** Includes the address of the server. */

@@ -18,7 +18,7 @@ import { type Reloading, reloadOnChange } from "./reload.ts";
 import type { ServiceProcess } from "./service-process.ts";
 import { packageRoot } from "./watch-files.ts";
 
-export interface DevOptions {
+interface DevOptions {
   app: string;
   dataDir: string;
   workers: number;

@@ -13,7 +13,7 @@ import { closeSync, openSync } from "node:fs";
 import { backoffMs, once } from "../../../shared/runtime/index.ts";
 import type { Environment } from "../../config.ts";
 
-export interface ServiceProcessOptions {
+interface ServiceProcessOptions {
   /** The name shown to people: `worker-2`. */
   name: string;
   entry: string;

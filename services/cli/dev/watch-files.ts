@@ -13,7 +13,7 @@ const leftOut = new Set(["node_modules", "dist", "build", "coverage", "test-resu
  */
 const settleMs = 150;
 
-export interface WatchedFiles {
+interface WatchedFiles {
   stop(): void;
 }
 

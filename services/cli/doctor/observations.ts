@@ -22,7 +22,7 @@ export interface ObservedQueue {
   consumers: readonly ConsumerInfo[];
 }
 
-export interface ObservedStream {
+interface ObservedStream {
   name: string;
   info: StreamInfo | undefined;
   /** True if the stream is always full: it drops the oldest message for the newest. */

@@ -70,7 +70,7 @@ export type User = Tenant["users"][number];
 
 export const newCapabilityKey = (): string => randomBytes(32).toString("base64url");
 
-export interface NewSecurityFile extends Pick<Secured, "mode" | "path" | "port" | "storeDir" | "tls"> {
+interface NewSecurityFile extends Pick<Secured, "mode" | "path" | "port" | "storeDir" | "tls"> {
   tenants: readonly string[];
   prefix: string;
   limits: Tenant["limits"];

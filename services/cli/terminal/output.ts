@@ -18,7 +18,7 @@ export interface Streams {
 /** `json`: one line. `jsonl`: one line per item of a list or of a running output. */
 export type Format = "text" | "json" | "jsonl";
 
-export interface OutputOptions {
+interface OutputOptions {
   paint?: Paint;
   verbose?: boolean;
 }

@@ -9,7 +9,7 @@ export interface Queue {
   running: number;
 }
 
-export interface TopSession {
+interface TopSession {
   sessionId: string;
   type: string;
   phase: SessionRecord["phase"];
@@ -23,7 +23,7 @@ export interface TopSession {
   since: number;
 }
 
-export interface TopWorker {
+interface TopWorker {
   workerId: string;
   host: string;
   draining: boolean;

@@ -7,7 +7,7 @@ import { type Paint, plain, visibleLength } from "../terminal/paint.ts";
 import { span, table, time } from "../terminal/text.ts";
 import type { Sample } from "./sample.ts";
 
-export interface ScreenOptions {
+interface ScreenOptions {
   paint?: Paint;
   columns?: number;
   rows?: number;

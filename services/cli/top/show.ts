@@ -4,7 +4,7 @@ import { LiveRegion } from "../terminal/live-region.ts";
 import { topScreen } from "./screen.ts";
 import { TopWatcher } from "./watcher.ts";
 
-export interface TopOptions {
+interface TopOptions {
   every: number;
   count?: number | undefined;
   signal: AbortSignal;

@@ -4,7 +4,7 @@ import { detailsOf, eventStyle } from "../render/instances.ts";
 import { type Paint, plain, type Style } from "../terminal/paint.ts";
 import { oneLine, time } from "../terminal/text.ts";
 
-export type InstanceEvent = { instanceId: string } & HistoryEntry;
+type InstanceEvent = { instanceId: string } & HistoryEntry;
 
 export class NewEvents {
   readonly #shown = new Map<string, number>();

@@ -13,7 +13,7 @@ export interface Tree {
   children: ReadonlyMap<string, Tree>;
 }
 
-export interface DrawOptions {
+interface DrawOptions {
   now: number;
   paint?: Paint;
   /** Characters per line. */

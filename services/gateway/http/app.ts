@@ -22,7 +22,7 @@ import type { Caller, RouteSpec } from "./route.ts";
 import { serveRoute } from "./serve-route.ts";
 import { serveDashboard } from "./static-files.ts";
 
-export interface AppOptions {
+interface AppOptions {
   parts: GatewayParts;
   broadcast: Broadcast;
   dashboardDir: string;

@@ -11,7 +11,7 @@ import { shapeOf } from "../security/index.ts";
 import { busAway, Problem, toProblem } from "./problem.ts";
 import type { Caller } from "./route.ts";
 
-export interface CallStreamSource {
+interface CallStreamSource {
   client: Client;
   /** Throws if the caller may not make the call; records the request in the audit. */
   admit(c: Context, target: { type: string; key: string; call: string }): Promise<Pick<Caller, "payloads">>;

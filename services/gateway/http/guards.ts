@@ -89,7 +89,7 @@ export const rateGuard =
     await next();
   };
 
-export interface IdentifyOptions {
+interface IdentifyOptions {
   access: Access;
   origins: Origins;
   now: () => number;

@@ -13,7 +13,7 @@ import { shapeOf } from "../security/index.ts";
 import { busAway, Problem } from "./problem.ts";
 import type { Caller } from "./route.ts";
 
-export interface InstanceStreamSource {
+interface InstanceStreamSource {
   client: Client;
   /** Throws if the caller may not follow the instance; records the read in the audit. */
   admit(c: Context, instanceId: string): Promise<Pick<Caller, "payloads">>;

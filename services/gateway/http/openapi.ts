@@ -11,7 +11,7 @@ interface Parameter {
   description?: string;
 }
 
-export interface OpenApiOptions {
+interface OpenApiOptions {
   version: string;
   /** Schemas that get a name in the file; responses refer to them. */
   named: Readonly<Record<string, z.ZodType>>;

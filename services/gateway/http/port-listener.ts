@@ -18,7 +18,7 @@ export interface GatewayListener extends Service {
   serve(app: App): void;
 }
 
-export interface PortListenerOptions {
+interface PortListenerOptions {
   host: string;
   /** 0 takes a free port. */
   port: number;

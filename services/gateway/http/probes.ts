@@ -12,7 +12,7 @@ export interface Readiness {
   why?: string;
 }
 
-export interface ProbeOptions {
+interface ProbeOptions {
   version: string;
   ready(): Readiness;
   /** Undefined: not known yet. */

@@ -18,7 +18,7 @@ export const ProblemBody = z.strictObject({
 });
 export type ProblemBody = z.infer<typeof ProblemBody>;
 
-export interface ProblemInit {
+interface ProblemInit {
   status: ContentfulStatusCode;
   code: string;
   message: string;

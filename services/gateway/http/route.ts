@@ -12,7 +12,7 @@ export interface Caller extends Identity {
   https: boolean;
 }
 
-export interface RouteInput<P, Q, B> {
+interface RouteInput<P, Q, B> {
   params: P;
   query: Q;
   body: B;

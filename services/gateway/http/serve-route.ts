@@ -9,7 +9,7 @@ import { type Origins, requireOwnPage, requireRole, requireWritable } from "./gu
 import { busAway, Problem } from "./problem.ts";
 import { type Caller, Reply, type RouteSpec } from "./route.ts";
 
-export interface RouteServer {
+interface RouteServer {
   caller(c: Context): Caller | undefined;
   origins: Origins;
   /** The name of an instance's orchestration; undefined if there is no such instance. */

@@ -9,7 +9,7 @@ import { addErrorsAndHeaders, addProbes } from "./probes.ts";
 import { busAway } from "./problem.ts";
 import { serveDashboard } from "./static-files.ts";
 
-export interface WaitingOptions {
+interface WaitingOptions {
   runtime: Runtime;
   version: string;
   allowedHosts: readonly string[];

@@ -6,7 +6,7 @@ import type { InstanceStatus, InstanceSummary } from "../../../schemas/index.ts"
 import { terminalStatuses } from "../../../schemas/index.ts";
 import { type InstanceRow, instanceRow } from "./rows.ts";
 
-export interface InstanceFilter {
+interface InstanceFilter {
   status?: readonly InstanceStatus[] | undefined;
   name?: string | undefined;
   /** Only these orchestrations. */

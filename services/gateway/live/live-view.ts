@@ -28,7 +28,7 @@ export interface LiveBatch {
   workersGone: string[];
 }
 
-export interface LiveViewOptions {
+interface LiveViewOptions {
   bus: Bus;
   names: Subjects;
   runtime: Runtime;

@@ -65,7 +65,7 @@ export const Overview = z.strictObject({
 });
 export type Overview = z.infer<typeof Overview>;
 
-export interface OverviewInput {
+interface OverviewInput {
   now: number;
   bus: Overview["bus"];
   live: LiveView;

@@ -3,7 +3,7 @@ import { sessionPhases } from "../../../schemas/index.ts";
 import type { SessionRow } from "./rows.ts";
 
 /** The open sessions of one type. Figures of holders are as they last reported them. */
-export interface SessionSums {
+interface SessionSums {
   /** Age of the oldest session. */
   oldestMs: number;
   /** The longest time that a session has gone without a call. */

@@ -5,16 +5,15 @@ import { type TopologyOptions, topology } from "../../../shared/bus/index.ts";
 import { isFault } from "../../../shared/errors/index.ts";
 import type { Clock } from "../../../shared/runtime/index.ts";
 
-export const ConsumerView = z.strictObject({
+const ConsumerView = z.strictObject({
   name: z.string(),
   filter: z.string(),
   pending: z.int(),
   ackPending: z.int(),
   redelivered: z.int(),
 });
-export type ConsumerView = z.infer<typeof ConsumerView>;
 
-export const StreamView = z.strictObject({
+const StreamView = z.strictObject({
   name: z.string(),
   /** A queue has readers: what lies in it waits for one of them. The others keep what is looked up. */
   role: z.enum(["queue", "history", "timers", "aside", "bucket", "blobs", "output", "dead", "audit"]),
@@ -24,7 +23,7 @@ export const StreamView = z.strictObject({
   replicas: z.int(),
   consumers: z.array(ConsumerView),
 });
-export type StreamView = z.infer<typeof StreamView>;
+type StreamView = z.infer<typeof StreamView>;
 
 export const StreamsView = z.strictObject({
   at: z.number(),

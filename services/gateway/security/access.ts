@@ -6,7 +6,7 @@ import { type Identity, type PayloadReaders, seesPayloads } from "./identity.ts"
 import type { Oidc } from "./oidc.ts";
 import type { Tokens } from "./tokens.ts";
 
-export interface AccessOptions {
+interface AccessOptions {
   tokens: Tokens;
   oidc: Oidc | undefined;
   payloadReaders: PayloadReaders;

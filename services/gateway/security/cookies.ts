@@ -2,7 +2,7 @@
  * The gateway's cookies. Behind https their names begin with `__Host-`: a browser then takes them only over
  * https, only for this host and from no subdomain.
  */
-export interface CookieOptions {
+interface CookieOptions {
   https: boolean;
   maxAgeSeconds: number;
   /** `Lax` for what must come along when another site sends the browser back here. */

@@ -3,7 +3,7 @@
 export const roles = ["viewer", "operator", "admin"] as const;
 export type Role = (typeof roles)[number];
 
-export const isRole = (value: unknown): value is Role => roles.some((role) => role === value);
+const isRole = (value: unknown): value is Role => roles.some((role) => role === value);
 export const roleAllows = (has: Role, needs: Role): boolean => roles.indexOf(has) >= roles.indexOf(needs);
 
 /** From which role on callers see users' values; `granted`: only those who have `+payloads`. */

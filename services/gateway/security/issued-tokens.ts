@@ -39,7 +39,7 @@ type Stored = z.infer<typeof Stored>;
 export const ApiToken = Stored.omit({ v: true, digest: true });
 export type ApiToken = z.infer<typeof ApiToken>;
 
-export interface NewToken extends TokenScope, Pick<Stored, "name" | "role" | "payloads"> {
+interface NewToken extends TokenScope, Pick<Stored, "name" | "role" | "payloads"> {
   expiresAt: number;
 }
 

@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../../../shared/runtime/index.ts";
 
-export interface RateLimitOptions {
+interface RateLimitOptions {
   perSecond: number;
   burst: number;
 }

@@ -8,7 +8,7 @@ import { type Bus, decode, encode, type Stoppable, type Subjects } from "../../.
 import type { Capabilities } from "../../../shared/capabilities/index.ts";
 import type { Runtime, Service } from "../../../shared/runtime/index.ts";
 
-export interface StreamChecksDeps {
+interface StreamChecksDeps {
   readonly bus: Bus;
   readonly names: Subjects;
   readonly runtime: Pick<Runtime, "announce">;

@@ -9,7 +9,7 @@ import type { Bus } from "../../../shared/bus/index.ts";
 import { isFault } from "../../../shared/errors/index.ts";
 import type { Clock } from "../../../shared/runtime/index.ts";
 
-export type Sign =
+type Sign =
   | { kind: "alive" }
   /** The member listens but has not answered. */
   | { kind: "silent" }

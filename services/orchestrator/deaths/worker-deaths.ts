@@ -22,7 +22,7 @@ export interface DeadWorker {
   readonly othersAnswer: boolean;
 }
 
-export interface WorkerDeathsInit extends Pick<EngineDeps, "bus" | "names" | "runtime"> {
+interface WorkerDeathsInit extends Pick<EngineDeps, "bus" | "names" | "runtime"> {
   workers: LiveWorkers;
   onDead(dead: DeadWorker): void;
 }

@@ -17,7 +17,7 @@ export type FlowAction =
   | { kind: "leave-out"; start: WaitingStart; code: LeftOutCode; message: string }
   | { kind: "cancel"; instanceId: string };
 
-export type LeftOutCode = "rejected" | "replaced" | "debounced" | "throttled";
+type LeftOutCode = "rejected" | "replaced" | "debounced" | "throttled";
 
 /** FLOW-2 */
 const oldestEvery = 10;
@@ -45,7 +45,7 @@ export function request(
   return enqueue(state, start, onBusy);
 }
 
-export function concurrencyOf({
+function concurrencyOf({
   concurrency,
   singleton,
 }: FlowOptions): { limit: number; onBusy: OnBusy } | undefined {

@@ -57,7 +57,7 @@ export interface Holding {
   readonly seats: LaneSeats;
 }
 
-export interface HeldStartsParts {
+interface HeldStartsParts {
   readonly id: string;
   readonly bus: Bus;
   readonly names: Subjects;

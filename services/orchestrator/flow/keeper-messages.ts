@@ -51,7 +51,7 @@ interface KeeperPartition {
   ask(instanceId: string, question: Question): void;
 }
 
-export interface KeeperMessagesParts {
+interface KeeperMessagesParts {
   readonly id: string;
   readonly bus: Bus;
   readonly names: Subjects;

@@ -29,7 +29,7 @@ import { KeyedCalls } from "../../../shared/sdk/internal.ts";
 import { checkCall, findSessionType } from "../find-session-call.ts";
 import { KeyOpener, type KeyOpenerParts } from "./key-opener.ts";
 
-export interface KeyedEndpointParts extends KeyOpenerParts {
+interface KeyedEndpointParts extends KeyOpenerParts {
   readonly app: App;
   readonly payloads: Payloads;
   readonly generation: Pick<Generation, "allows" | "heldBackBy">;

@@ -10,7 +10,7 @@ import type { Runtime } from "../../../shared/runtime/index.ts";
 import { type LiveWorkers, OfferedClaims, place } from "../../../shared/sessions/index.ts";
 import { closedMs, type Offers } from "./offers.ts";
 
-export interface ClaimOffersOptions {
+interface ClaimOffersOptions {
   id: string;
   bus: Bus;
   names: Subjects;
@@ -29,7 +29,7 @@ export const offerSubject = (
   type: string,
 ): string => (generation.allows(2) ? names.claimOffer(workerId, type) : names.nudge(workerId));
 
-export interface SettledClaim {
+interface SettledClaim {
   readonly workerId: string;
   /** Present if the state was ready at once: the worker waits for the confirmation that this is recorded. */
   readonly report: ClaimAnswer["report"];

@@ -17,7 +17,7 @@ import type { Generation } from "../../../shared/fleet/index.ts";
 import { once, type Runtime, type Service } from "../../../shared/runtime/index.ts";
 import { offerMs, offerSubject } from "./claim-offers.ts";
 
-export interface ClaimPassesDeps {
+interface ClaimPassesDeps {
   readonly bus: Bus;
   readonly names: Subjects;
   readonly runtime: Pick<Runtime, "announce">;

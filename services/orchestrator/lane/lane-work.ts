@@ -37,7 +37,7 @@ export interface LaneSeats {
   isHeld(): boolean;
 }
 
-export interface LaneWorkInit {
+interface LaneWorkInit {
   instanceId: string;
   names: Subjects;
   runtime: Runtime;

@@ -38,7 +38,7 @@ import { ClaimOffers } from "./claim-offers.ts";
 import { closedMs, Offers, type OffersOptions } from "./offers.ts";
 import type { OutTask, OutTasks, RecallWhy } from "./out-task.ts";
 
-export interface LaneOptions extends OffersOptions {
+interface LaneOptions extends OffersOptions {
   /** Checks the capabilities that workers send with their messages (C1). */
   capabilities: Capabilities;
 }

@@ -1,7 +1,7 @@
 /** Runs a local activity once, from input to result. An error thrown by user code becomes a failed result. */
 import type { ActivityReport, Failure } from "../../../schemas/index.ts";
 import { type ActivityContext, type AnyActivity, validate } from "../../../shared/definitions/index.ts";
-import { HoldfastError, isFault, TimeoutError, toFailure } from "../../../shared/errors/index.ts";
+import { failureOf, HoldfastError, isFault, TimeoutError, toFailure } from "../../../shared/errors/index.ts";
 import { type OpenTask, watched } from "../../../shared/replay/index.ts";
 import { insideTrace } from "../../../shared/runtime/trace.ts";
 import type { OrchestratorDeps } from "../deps.ts";
@@ -115,11 +115,6 @@ function contextOf({ id, runtime }: LocalDeps, task: OpenTask, about: About): Ac
     },
     log: { debug: say("debug"), info: say("info"), warn: say("warn"), error: say("error") },
   };
-}
-
-function failureOf(thrown: unknown): Failure {
-  if (!isFault(thrown)) return toFailure(thrown);
-  return { code: thrown.code, message: thrown.message, retryable: thrown.kind === "transient" };
 }
 
 interface Limit {

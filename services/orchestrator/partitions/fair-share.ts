@@ -1,6 +1,6 @@
 /** Decides how many partitions an orchestrator should hold. Pure. */
 
-export interface ShareView {
+interface ShareView {
   partitions: number;
   /** Live orchestrators, this one included. */
   orchestrators: number;
@@ -10,7 +10,7 @@ export interface ShareView {
   free: readonly number[];
 }
 
-export interface ShareDecision {
+interface ShareDecision {
   claim: number[];
   release: number[];
 }

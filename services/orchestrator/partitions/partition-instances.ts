@@ -35,7 +35,7 @@ export class InstanceCache {
   }
 }
 
-export interface PartitionInstancesOptions {
+interface PartitionInstancesOptions {
   alwaysReplay: boolean;
   /** How many instances may have work out on the lane at a time. */
   laneSeats: number;

@@ -12,7 +12,7 @@ import type { Mail } from "../mail.ts";
 import type { Question } from "../queries/queries.ts";
 import { type InstanceCache, PartitionInstances } from "./partition-instances.ts";
 
-export interface PartitionOptions {
+interface PartitionOptions {
   partition: number;
   lease: Lease;
   leases: Leases;

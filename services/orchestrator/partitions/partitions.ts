@@ -12,7 +12,7 @@ import { fairShare } from "./fair-share.ts";
 import { Partition } from "./partition.ts";
 import type { InstanceCache } from "./partition-instances.ts";
 
-export interface PartitionsOptions {
+interface PartitionsOptions {
   count: number;
   leases: Leases;
   cache: InstanceCache;

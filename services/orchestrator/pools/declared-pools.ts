@@ -16,7 +16,7 @@ import type { Generation } from "../../../shared/fleet/index.ts";
 import { wantedPool } from "../../../shared/replay/index.ts";
 import { once, type Runtime, type Service, sleep, token } from "../../../shared/runtime/index.ts";
 
-export interface DeclaredPoolsParts {
+interface DeclaredPoolsParts {
   readonly id: string;
   readonly app: App;
   readonly bus: Bus;

@@ -26,7 +26,7 @@ export interface Member {
   failed: boolean;
 }
 
-export interface PoolMembersInit {
+interface PoolMembersInit {
   readonly ctx: OrchestrationContext;
   readonly app: App;
   readonly poolId: string;

@@ -12,7 +12,7 @@ const defaultLingerMs = 60_000;
 /** How many former users are remembered; a late join is late by seconds at most. */
 const leftRemembered = 200;
 
-export interface PoolSize {
+interface PoolSize {
   min: number;
   max: number;
   lingerMs: number;

@@ -15,7 +15,7 @@ import type { EngineDeps } from "../engine-deps.ts";
 import { runawayKey } from "./runaway-note.ts";
 import { TurnMark } from "./turn-mark.ts";
 
-export const RunawayNote = wireObject({
+const RunawayNote = wireObject({
   /** Fingerprint of the application that did not return: other code gets another chance. */
   build: z.string(),
   ms: z.number(),

@@ -23,7 +23,7 @@ export interface Question {
   answer(asked: Asked): void;
 }
 
-export interface QueriesOptions {
+interface QueriesOptions {
   bus: Bus;
   names: Subjects;
   runtime: Runtime;

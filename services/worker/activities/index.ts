@@ -6,7 +6,7 @@ export { isPoisoned, refusePoisoned } from "./refusing/poison.ts";
 export { refuseUnreadable, refuseUnreadableCall } from "./refusing/unreadable.ts";
 export { publishReport, type Report, reportOf } from "./report.ts";
 export { callUserCode } from "./running/call-user-code.ts";
-export { CancelNotices, type IsCancelled, taskKey } from "./running/cancel-notices.ts";
+export { CancelNotices, type IsCancelled } from "./running/cancel-notices.ts";
 export { attemptKey } from "./running/held-task.ts";
 export { runTask } from "./running/run-task.ts";
 export { endOf } from "./running/task-outcome.ts";

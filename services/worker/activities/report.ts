@@ -17,7 +17,7 @@ export type Report = ActivityReport["result"];
 /** `recorded`: in the history. `stored`: in the inbox, to be recorded later. `given_up`: not delivered. */
 export type Reported = "recorded" | "stored" | "given_up";
 
-export interface ReportOptions {
+interface ReportOptions {
   /** The epoch under which a session's work was done. */
   epoch?: number | undefined;
   /** The session that did it. */

@@ -19,7 +19,7 @@ import type { Feed } from "./pulling/feed.ts";
 import { decodeTask } from "./refusing/decode-task.ts";
 import { attemptKey } from "./running/held-task.ts";
 
-export interface TaskLaneInit {
+interface TaskLaneInit {
   deps: WorkerDeps;
   feeds: readonly Feed[];
   /** Returns false if the task cannot start at once. */

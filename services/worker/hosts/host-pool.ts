@@ -16,7 +16,7 @@ import { ThreadCarrier } from "./thread/thread-carrier.ts";
 import { ThreadGroup } from "./thread/thread-group.ts";
 import { TypeHosts } from "./type-hosts.ts";
 
-export interface HostPoolOptions {
+interface HostPoolOptions {
   app: App;
   appPath: string | undefined;
   runtime: Runtime;

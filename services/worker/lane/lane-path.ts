@@ -16,7 +16,7 @@ import { isFault } from "../../../shared/errors/index.ts";
 import type { Timer } from "../../../shared/runtime/index.ts";
 import type { WorkerDeps } from "../deps.ts";
 
-export type LaneDeps = Pick<WorkerDeps, "bus" | "names" | "runtime" | "identity" | "recordings">;
+type LaneDeps = Pick<WorkerDeps, "bus" | "names" | "runtime" | "identity" | "recordings">;
 
 /** Short, because the owner waits for the reply before it goes on. */
 export const soonMs = 5;

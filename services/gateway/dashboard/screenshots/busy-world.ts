@@ -10,7 +10,7 @@ import type { Derived } from "./pictures.ts";
 
 const app = fileURLToPath(new URL("./app.ts", import.meta.url));
 
-export interface BusyWorld extends AsyncDisposable, Derived {
+interface BusyWorld extends AsyncDisposable, Derived {
   readonly url: string;
 }
 

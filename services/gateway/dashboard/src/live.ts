@@ -3,7 +3,7 @@ import { computed, signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { InstanceRow, Overview, SessionRow, WorkerRow } from "./api.ts";
 
-export interface LiveEvents {
+interface LiveEvents {
   instances: { rows: InstanceRow[]; more: boolean };
   sessions: { rows: SessionRow[]; gone: string[]; more: boolean };
   workers: { rows: WorkerRow[]; gone: string[] };

@@ -16,7 +16,7 @@ interface WaitingTask {
   readonly surplusTimer: Timer;
 }
 
-export interface WaitingLineInit {
+interface WaitingLineInit {
   runtime: Runtime;
   slots: Slots;
   limits: Pick<WorkerConfig["activities"], "surplusWaitMs" | "maxDeliveries">;

@@ -13,12 +13,11 @@ import {
   validate,
 } from "../../../../shared/definitions/index.ts";
 import {
-  HoldfastError,
+  failureOf,
   isCancelled,
   isFault,
   isSessionLost,
   TimeoutError,
-  toFailure,
 } from "../../../../shared/errors/index.ts";
 import { beatAddress, silenceFailure } from "../../../../shared/leases/index.ts";
 import { insideTrace } from "../../../../shared/runtime/trace.ts";
@@ -38,7 +37,7 @@ export type TaskDeps = Pick<
   "bus" | "names" | "runtime" | "payloads" | "identity" | "faultPoints"
 >;
 
-export interface TaskRun {
+interface TaskRun {
   input?: Schema | undefined;
   output?: Schema | undefined;
   run(ctx: ActivityContext, input: unknown): unknown;
@@ -213,23 +212,4 @@ function timedOut(
     details: { timeout },
   };
   return { kind: "timeout", timeout, error };
-}
-
-/** Errors may have getters that throw, so even reading an error can fail. */
-export function failureOf(thrown: unknown): Failure {
-  try {
-    if (isFault(thrown)) {
-      const { code, message } = thrown;
-      return { code, message, retryable: thrown.kind === "transient" };
-    }
-    return toFailure(thrown);
-  } catch {
-    return toFailure(
-      new HoldfastError({
-        code: "thrown_value",
-        message: "threw a value that cannot be read",
-        retryable: true,
-      }),
-    );
-  }
 }

@@ -17,7 +17,7 @@ export interface StreamSink extends StreamWriter {
 const largestChunkBytes = 256 * 1024;
 const tries = 3;
 
-export interface TaskStreamDeps {
+interface TaskStreamDeps {
   bus: Bus;
   names: Subjects;
   runtime: Runtime;

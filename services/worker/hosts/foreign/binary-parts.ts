@@ -2,7 +2,7 @@
 
 type Step = string | number;
 
-export interface BinaryPart {
+interface BinaryPart {
   at: Step[];
   size: number;
 }

@@ -15,7 +15,7 @@ import { ForeignServer } from "./foreign-server.ts";
 import { frame } from "./frame.ts";
 import { FrameReader } from "./frame-reader.ts";
 
-export interface CommandSetup {
+interface CommandSetup {
   definition: AnySession;
   command: readonly [string, ...string[]];
   cwd: string | undefined;

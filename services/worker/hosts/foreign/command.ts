@@ -27,7 +27,7 @@ function isFolder(path: string): boolean {
 }
 
 /** The folder of `holdfast_host.py`: at the same relative path in the sources and in the build. */
-export const pythonFolder: string = fileURLToPath(new URL("../python", import.meta.url));
+const pythonFolder: string = fileURLToPath(new URL("../python", import.meta.url));
 
 /**
  * Makes `import holdfast_host` work, turns off output buffering, and passes the agreed limits to the library.

@@ -18,7 +18,7 @@ import { CheckedCall, failureOf, unknownCode } from "../checked-call.ts";
 import type { FromHost, HostRequest, Refusal, ToHost } from "../isolated/protocol.ts";
 import { Answers, noBytes, type OpenRequest } from "./answers.ts";
 
-export interface ForeignServerInit {
+interface ForeignServerInit {
   definition: AnySession;
   /** Throws if the message cannot be sent. */
   send(message: ToHostMessage): void;

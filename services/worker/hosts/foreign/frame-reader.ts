@@ -6,7 +6,7 @@
 import { Attachments } from "../../../../schemas/index.ts";
 import { insertBytes } from "./binary-parts.ts";
 
-export interface FrameListener {
+interface FrameListener {
   message(message: object): void;
   /** A message beyond the limit, which was skipped. `head` is its beginning. */
   tooLong(head: string, bytes: number): void;

@@ -8,7 +8,7 @@ import type { Aborting } from "../../lazy-abort.ts";
 import type { BlobRequest, FromHost, HostRequest, LogLevel, ModelFacts, Post, ToHost } from "./protocol.ts";
 
 /** Messages of a host about itself, not about a session or a request. */
-export type AboutHost = { kind: "ready" | "unable" | "pong" | "host-log" | "refused" };
+type AboutHost = { kind: "ready" | "unable" | "pong" | "host-log" | "refused" };
 
 /** Receives the messages of a running request before it ends. */
 export interface RunHooks {

@@ -15,7 +15,7 @@ import { Heartbeat, type HeartbeatOptions } from "./heartbeat.ts";
 import { HostClient, HostedFailure } from "./host-client.ts";
 import type { FromHost } from "./protocol.ts";
 
-export interface IsolatedHostOptions {
+interface IsolatedHostOptions {
   id: string;
   isolation: Isolation;
   carrier: Carrier;

@@ -7,7 +7,7 @@ import { HostedFailure, type Item } from "../../hosts/index.ts";
 import { type Aborting, LazyAbort } from "../../lazy-abort.ts";
 import { SerializedJson } from "../../serialized-json.ts";
 
-export type RunItems = (inputs: unknown[], signal: Aborting) => Promise<Item[]>;
+type RunItems = (inputs: unknown[], signal: Aborting) => Promise<Item[]>;
 
 interface Member {
   input: unknown;

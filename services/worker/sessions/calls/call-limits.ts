@@ -4,7 +4,7 @@ import { parseDuration } from "../../../../shared/runtime/index.ts";
 import type { BatchRule } from "./call-queue.ts";
 
 /** Undefined if the type has no call of that name; the host then reports the error. */
-export const callOf = (definition: AnySession | undefined, name: string): AnyCall | undefined =>
+const callOf = (definition: AnySession | undefined, name: string): AnyCall | undefined =>
   definition && Object.hasOwn(definition.calls, name) ? definition.calls[name] : undefined;
 
 export function batchRuleOf(definition: AnySession | undefined, name: string): BatchRule | undefined {

@@ -26,7 +26,7 @@ import { batchRuleOf } from "./call-limits.ts";
 import { CallQueue, type QueuedCall, type SharedCall } from "./call-queue.ts";
 import { CallRunner, type CallRunnerInit } from "./call-runner.ts";
 
-export interface CallsInit extends CallRunnerInit {
+interface CallsInit extends CallRunnerInit {
   slots: Slots;
   state: HostSession;
   /** The opener's option, for a session without a type. */
@@ -41,10 +41,10 @@ export interface CallsInit extends CallRunnerInit {
 }
 
 /** The call as an instance sends it to the holder. */
-export type SentCall = Pick<SessionCall, "task" | "call" | "lending">;
+type SentCall = Pick<SessionCall, "task" | "call" | "lending">;
 
 /** Names a task; without an instance, a task of any instance with that event number. */
-export interface TaskName {
+interface TaskName {
   instanceId?: string | undefined;
   execution: number;
   of: number;

@@ -8,7 +8,7 @@ export interface Place {
   free(): void;
 }
 
-export interface CapacityLimits {
+interface CapacityLimits {
   max: number;
   maxOf: (type: string) => number;
   resources: Readonly<Record<string, number>>;

@@ -11,7 +11,7 @@ import type { Fleet } from "./fleet.ts";
 
 type Verdict = ClaimAnswer["verdict"];
 
-export type OnOffer = (claim: SessionClaim, reply: ClaimReply) => Promise<Verdict>;
+type OnOffer = (claim: SessionClaim, reply: ClaimReply) => Promise<Verdict>;
 
 export class ClaimForwarding implements Service {
   readonly #deps: SessionDeps;

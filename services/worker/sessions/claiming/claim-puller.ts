@@ -11,7 +11,7 @@ const pauseMs = 200;
 /** Over all workers together: claims that wait in the queue count as pending, and many may wait. */
 const maxAckPending = 100_000;
 
-export interface ClaimPullerInit {
+interface ClaimPullerInit {
   deps: SessionDeps;
   timing: SessionTiming;
   type: string;

@@ -40,7 +40,7 @@ export type Verdict =
   /** `forSeat`: as far as this worker checked, only a quota stands in the way. */
   | { kind: "refused"; why: string; forSeat?: true };
 
-export interface ClaimsInit {
+interface ClaimsInit {
   deps: SessionDeps;
   timing: SessionTiming;
   types: readonly string[];

@@ -8,7 +8,7 @@ const most = 1000;
 /** Claims looked at again for one change; the others come by their next delivery. */
 const atOnce = 32;
 
-export interface WaitingListener {
+interface WaitingListener {
   again: (claim: SessionClaim) => void;
   /** A claim was forgotten because the queue delivers it again. */
   forgotten: () => void;

@@ -31,7 +31,7 @@ export type Live =
       pool: PoolFeed | undefined;
     };
 
-export interface Detaching {
+interface Detaching {
   readonly services: SessionServices;
   readonly claim: SessionClaim;
   readonly lease: Lease;

@@ -6,7 +6,7 @@ import type { SessionBlobs } from "./session-blobs.ts";
 import type { SessionEnding } from "./session-ending.ts";
 
 /** The part of an attachment that the view needs. */
-export interface Viewed {
+interface Viewed {
   readonly noted: MetadataReporter;
   readonly blobs: SessionBlobs;
   end(ending: SessionEnding): Promise<void>;

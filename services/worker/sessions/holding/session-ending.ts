@@ -20,7 +20,7 @@ export type SessionEnding =
   /** The right to act is over: no report may be sent any more (S7). */
   | { kind: "fenced"; why: LossWhy };
 
-export interface SessionName {
+interface SessionName {
   sessionId: string;
   epoch: number;
   workerId: string;

@@ -15,7 +15,7 @@ interface Wait {
   clock: Clock;
 }
 
-export interface ShutDownSession extends Wait {
+interface ShutDownSession extends Wait {
   calls: Calls;
   reason: Error;
   /** How long running code may finish undisturbed. */

@@ -33,9 +33,9 @@ export interface Seats {
   giveBack(): Promise<void>;
 }
 
-export type QuotaClaim = Pick<SessionClaim, "type" | "instanceId" | "sessionId" | "attachment">;
+type QuotaClaim = Pick<SessionClaim, "type" | "instanceId" | "sessionId" | "attachment">;
 
-export type Seated = { kind: "seated"; seats: Seats } | { kind: "reached"; why: string };
+type Seated = { kind: "seated"; seats: Seats } | { kind: "reached"; why: string };
 
 interface Taken {
   board: SeatBoard;
@@ -45,10 +45,10 @@ interface Taken {
 
 const noSeats: Seats = { stillOurs: () => Promise.resolve(true), giveBack: () => Promise.resolve() };
 
-export type QuotaDeps = CareDeps &
+type QuotaDeps = CareDeps &
   Pick<SessionDeps, "loadChanged"> & { identity: Pick<SessionDeps["identity"], "workerId"> };
 
-export interface QuotaLimits {
+interface QuotaLimits {
   types: ReadonlyMap<string, number>;
   all: number | undefined;
 }

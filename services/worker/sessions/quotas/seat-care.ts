@@ -18,7 +18,7 @@ const shortestMs = 100;
 /** Pause before the next try if the server did not answer. */
 const unansweredMs = 1000;
 
-export type SeatVerdict =
+type SeatVerdict =
   | "held"
   /**
    * The lease is not claimed yet, or was given back so long ago that no trace is left: the seat's age decides

@@ -20,7 +20,7 @@ import type { SeatBoard, SeatNote } from "./seat-board.ts";
 
 const timeoutMs = 2000;
 
-export interface SeatStoreInit {
+interface SeatStoreInit {
   bus: Bus;
   names: Subjects;
   runtime: Runtime;

@@ -19,7 +19,7 @@ export interface Schema {
   additionalProperties?: unknown;
 }
 
-export type FieldKind =
+type FieldKind =
   | { kind: "text"; long: boolean }
   | { kind: "number"; whole: boolean }
   | { kind: "flag" }

@@ -17,7 +17,7 @@ export interface Pending {
   remedy?: string;
 }
 
-export interface PendingInput {
+interface PendingInput {
   model: InstanceTimeline;
   /** Undefined until loaded: nothing is claimed about data that was not read. */
   sessions: readonly SessionRow[] | undefined;

@@ -19,7 +19,7 @@ const paths = {
   good: "M5 12.5l4.5 4.5L19 7.5",
 } as const;
 
-export type IconName = keyof typeof paths;
+type IconName = keyof typeof paths;
 
 export function Icon({ name, size = 18 }: { name: IconName; size?: number }) {
   return (

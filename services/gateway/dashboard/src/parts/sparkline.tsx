@@ -1,5 +1,5 @@
 /** A few numbers over time: stacked columns, and a line to compare them with. */
-export interface Series {
+interface Series {
   key: string;
   values: readonly number[];
 }

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
-export interface VirtualListProps {
+interface VirtualListProps {
   count: number;
   rowHeight: number;
   label: string;

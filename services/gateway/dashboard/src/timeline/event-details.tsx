@@ -6,7 +6,7 @@ import { absolute, duration } from "../format.ts";
 import { Badge, Facts } from "../parts/basics.tsx";
 import { Json } from "../parts/json.tsx";
 
-export interface EventDetails {
+interface EventDetails {
   title: string;
   state?: string;
   lines: string[];

@@ -11,7 +11,7 @@ import type {
 } from "../../../../../shared/timeline/index.ts";
 import { type TimeScale, trueScale } from "./time-scale.ts";
 
-export interface Bar {
+interface Bar {
   from: number;
   /** Undefined: not ended. */
   to: number | undefined;

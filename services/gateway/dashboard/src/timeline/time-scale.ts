@@ -4,7 +4,7 @@
  */
 import type { InstanceTimeline } from "../../../../../shared/timeline/index.ts";
 
-export interface Gap {
+interface Gap {
   from: number;
   to: number;
   /** The drawn length. */

@@ -21,7 +21,7 @@ export interface Column {
 
 const none = <span class="muted">–</span>;
 
-export const allColumns: readonly Column[] = [
+const allColumns: readonly Column[] = [
   { key: "name", title: "Name", cell: (row) => row.name ?? none },
   { key: "status", title: "Status", cell: (row) => <Badge status={row.status} /> },
   { key: "started", title: "Started", cell: (row) => <When at={row.startedAt ?? row.updatedAt} /> },
