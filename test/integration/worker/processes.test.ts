@@ -126,7 +126,10 @@ it("refuses settings it does not know or that contradict each other, in one line
         "WORKER_MAX_SESSIONS and WORKER_SESSION_TYPES contradict: no room for the types named",
       ),
     ],
-    [2, expect.stringContaining('WORKER_DRAIN_TIMEOUT="2h" must be a duration like 30s, from 0 to 3600000 ms')],
+    [
+      2,
+      expect.stringContaining('WORKER_DRAIN_TIMEOUT="2h" must be a duration like 30s, from 0 to 3600000 ms'),
+    ],
     [
       2,
       expect.stringContaining(
