@@ -237,7 +237,7 @@ const sessionEvents = [
     stored: SessionBlob.optional(),
   }),
   event("session.closed", { sessionId: SessionId, by }),
-  /** A member of an exclusive pool goes to one borrower, and comes back. */
+  /** A member of an exclusive pool is lent to one borrower, and given back. */
   event("session.lent", {
     sessionId: SessionId,
     lending: Lending,

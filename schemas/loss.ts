@@ -21,7 +21,7 @@ export type LossReason = z.infer<typeof LossReason>;
 interface LossReasonRow {
   /** The holder released the session in good order. No call is blamed, and a checkpoint carries the state on. */
   planned: boolean;
-  /** The session is over, whatever its policy says. */
+  /** The session ends, whatever its loss policy is. */
   endsSession: boolean;
 }
 

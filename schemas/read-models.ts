@@ -6,7 +6,7 @@ import { SessionBlob } from "./session.ts";
 import { SessionPhaseKind } from "./session-phases.ts";
 import { wireObject } from "./wire-object.ts";
 
-/** How an instance stands. */
+/** The status of an instance. */
 export const InstanceStatus = z.enum([
   /** Only signals arrived so far. */
   "pending",

@@ -10,13 +10,19 @@ export type Isolation = "inline" | "thread" | "process";
 
 /** How the threads or processes that hold a session type's state are kept: room, recycling, pings. */
 export interface HostOptions {
-  /** Sessions per thread host: 4 by default, 1 with `threads` above 1. A process hosts one. */
+  /** Most sessions of one thread host, which wait while code of one of them blocks it. Default 1. A process hosts one. */
   sessionsPerHost?: number;
+  /** A host is replaced after this long. Default: never. */
   maxAge?: Duration;
+  /** A host is replaced after this many calls. Default: never. */
   maxCalls?: number;
+  /** A host is replaced when it uses more memory than this, in megabytes. Default: never. */
   maxRssMb?: number;
+  /** Time between two pings of a host. Default 2 s. */
   pingInterval?: Duration;
+  /** How long the answer to a ping may take. */
   pingTimeout?: Duration;
+  /** A host that misses this many pings in a row counts as hung. Default 3. */
   maxMissed?: number;
   ping?: {
     /** False: the host is not pinged, and only its exit is noticed. Default true. */

@@ -108,7 +108,7 @@ export interface OrchestrationContext<Input = unknown, State = Record<string, un
   readonly suggestContinueAsNew: boolean;
   /**
    * Answers a query about this instance from here on. The answer must not await, throw or change anything:
-   * otherwise the caller gets an error, and the instance goes on as if it had not been asked. Register before
+   * otherwise the caller gets an error, and the instance continues as if it had not been asked. Register before
    * the first `await`.
    */
   onQuery<I, O>(query: QueryDefinition<I, O>, answer: (input: I) => O): void;

@@ -16,7 +16,9 @@ import type { AnySession, Call, CallsOf } from "./session.ts";
 export interface OpenSessionOptions<Config = unknown> {
   /** Unique in the installation. Default: derived from the instance. */
   id?: string;
+  /** The argument of `init`; checked by the type's `config` schema. */
   config?: Config;
+  /** How long the opening may take, with all tries of `init`. Default 30 s. */
   creationTimeout?: Duration;
   /** Longest life of the session, whatever happens. */
   executionTimeout?: Duration;
@@ -25,7 +27,9 @@ export interface OpenSessionOptions<Config = unknown> {
    * never.
    */
   idleTimeout?: Duration;
+  /** How soon a silent holder loses the session, in whole seconds. Default: the worker's setting. */
   leaseTtl?: Duration;
+  /** What happens when the holder is lost. Default `fail`, or `rebuild` if `recovery.rebuild` is set. */
   onLost?: OnLost;
   recovery?: {
     /** For `onLost: "rebuild"`: runs once per attachment before any call. */
@@ -33,13 +37,16 @@ export interface OpenSessionOptions<Config = unknown> {
     /** How often one interrupted call is tried again. Default 3. */
     maxAutoRetries?: number;
   };
+  /** What the worker must have or run; added to the type's `requires`. */
   placement?: {
     tags?: string[];
     resources?: Record<string, number>;
     buildId?: string;
     affinityKey?: string;
   };
+  /** How often `init` may fail or be lost before the opening fails. Default 3. */
   maxInitAttempts?: number;
+  /** Names and values to find the session by; code inside the session may change them. */
   metadata?: Record<string, string>;
   /** Return at once, and claim a worker at the first call. */
   lazy?: boolean;
@@ -70,7 +77,7 @@ export interface SessionInfo {
   readonly resourceId: string | undefined;
   /**
    * How often `init` made its state. More than 1: the contents of an earlier state are gone (after a loss, or
-   * an idle timeout that was asked for).
+   * an idle timeout that the user set).
    */
   readonly inits: number;
   readonly metadata: Readonly<Record<string, string>>;
@@ -85,6 +92,7 @@ export interface BareSessionHandle extends AsyncDisposable {
     activity: A,
     ...rest: InputArguments<InputOf<A>, ActivityOptions>
   ): Promise<OutputOf<A>>;
+  /** Closes the session, or gives it back if it is borrowed. `await using` calls it. */
   close(): Promise<void>;
   /** Sets the given names and removes those whose value is null. Only on the instance's own session. */
   setMetadata(change: Readonly<Record<string, string | null>>): void;

@@ -151,7 +151,7 @@ export class SessionInitFailed extends HoldfastError {
   override name = "SessionInitFailed";
 }
 
-/** A session was to be created anew on a resource that no live worker has. */
+/** No live worker has the resource on which the session was to be opened (`ctx.recreateSession`). */
 export class SessionResourceGone extends HoldfastError {
   override name = "SessionResourceGone";
 }

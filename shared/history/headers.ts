@@ -5,7 +5,7 @@ import { headerNames, type StoredMessage } from "../bus/index.ts";
  * `archive`: the history is complete and is being copied to the shared stream; this stream is the truth until
  * it is deleted.
  * `moved`: the history is in the shared stream; a second owner made this stream too late.
- * `own`: in the shared stream: the history goes on in the instance's own stream.
+ * `own`: in the shared stream: the history continues in the instance's own stream.
  */
 export type Seal = "archive" | "moved" | "own";
 

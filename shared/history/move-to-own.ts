@@ -13,7 +13,7 @@ import { type ArchiveJob, copyHeaders } from "./archive.ts";
 import { commitsOnly, executionStartOf, isCopy } from "./headers.ts";
 import { seal } from "./locate.ts";
 
-/** Where the history goes on: after the last copy. */
+/** The position after the last copy, where the history continues. */
 interface Moved {
   readonly lastSeq: number;
   readonly executionStartSeq: number;

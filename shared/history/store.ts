@@ -245,7 +245,7 @@ export class HistoryStore {
     const tail = await this.#bus.tail(found.stream, found.subject, {
       existing: false,
       onMessage: (message) => {
-        // The history goes on in the instance's own stream (HISTORY-5).
+        // The history continues in the instance's own stream (HISTORY-5).
         if (sealOf(message) === "own")
           next ??= this.follow(instanceId, onCommit)
             .catch(() => undefined) // the reader asks again by itself

@@ -4,7 +4,7 @@
  * LEASE-3 A claim is a CAS create; its revision is the epoch (S2). All attempts of one claim carry the same
  *    claim id, so an unanswered one that landed is recognised by reading.
  * LEASE-4 The key of a session's attachment is claimed once in its life: a write over an expiry would hide
- *    the expiry from the watcher, and a late copy of a claim must not revive an attachment that is over.
+ *    the expiry from the watcher, and a late copy of a claim must not revive an attachment that has ended.
  */
 import type { LeaseValue } from "../../schemas/index.ts";
 import { leaseKeys } from "../bus/index.ts";

@@ -125,7 +125,7 @@ export class LeaseKeeper implements Leases {
     return this.#holdings.get(lease)?.good ?? false;
   }
 
-  /** Until when the holder may act, on the monotonic clock; undefined once the lease is over. */
+  /** Until when the holder may act, on the monotonic clock; undefined once the lease has ended. */
   deadlineOf(lease: Lease): number | undefined {
     return this.#holdings.get(lease)?.deadline;
   }

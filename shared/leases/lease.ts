@@ -37,7 +37,7 @@ export type LostListener = (lease: Lease, why: LossWhy) => void;
 export interface Leases extends Service {
   /** `ttlMs` defaults to the keeper's own. Throws a transient Fault if the server did not answer in time. */
   claim(key: string, value: LeaseValue, ttlMs?: number): Promise<ClaimOutcome>;
-  /** From this call on the caller must not act under the lease. `gone`: the lease was over already. */
+  /** From this call on the caller must not act under the lease. `gone`: the lease had ended already. */
   release(lease: Lease): Promise<"released" | "gone">;
   /** Ask before every act: exact even right after the process was paused (F10). */
   isHeld(lease: Lease): boolean;

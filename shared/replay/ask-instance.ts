@@ -64,7 +64,7 @@ export async function considerUpdate(
     const input = "json" in payload ? payload.json : await payloads.fetch(payload);
     return runner.updates.consider(instanceId, runner.now, name, input);
   } catch (error) {
-    // The update's input is missing or damaged: the sender gets an error, and the instance goes on.
+    // The update's input is missing or damaged: the sender gets an error, and the instance continues.
     if (!isFault(error, "contract")) throw error;
     return refusedBecause(error.code, `input of update "${name}": ${error.message}`);
   }

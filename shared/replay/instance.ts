@@ -78,7 +78,7 @@ export class Instance {
     return this.#runner !== undefined;
   }
 
-  /** Returns true once after parked code went on again. */
+  /** Returns true once after the code of a parked instance has run again. */
   popResumed(): boolean {
     const resumed = this.#wasParked && !this.#parked;
     if (resumed) this.#wasParked = false;
@@ -91,13 +91,13 @@ export class Instance {
 
   /**
    * Builds state and code from one execution's commits. If code and history disagree, the instance parks (T6)
-   * and nothing is thrown. `check`: runs the code to see whether it agrees, even if the execution is over.
+   * and nothing is thrown. `check`: runs the code to see whether it agrees, even if the execution has ended.
    */
   async load(commits: readonly Commit[], { check = false } = {}): Promise<void> {
-    // An execution that is over needs its state only, and no code.
+    // An execution that has ended needs only its state, not its code.
     const over = commits.at(-1)?.events.some(endsExecution);
     for (const commit of commits) await this.#replay(commit, !check && over === true);
-    // The owner that made the last commit may have died before it announced that the code goes on again.
+    // The owner that made the last commit may have died before it announced that the code continues.
     if (!over && commits.at(-2)?.deferred) this.#wasParked = true;
   }
 
@@ -252,7 +252,7 @@ export class Instance {
       const values = found instanceof Promise ? await found : found;
       issued = await runner.round(unseen, at, recorded, values, goesOn);
     } catch (error) {
-      // A payload is missing or damaged: the code cannot go on without it, and trying again does not bring it
+      // A payload is missing or damaged: the code cannot continue without it, and trying again does not bring it
       // back (T9).
       if (!isFault(error, "contract")) throw error;
       runner.failWith(error);

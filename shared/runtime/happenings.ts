@@ -112,7 +112,7 @@ export type Happening =
       message: string;
       fields?: unknown;
     }
-  /** The task's time was over before it could begin, or before it was delivered again: not run. */
+  /** The task was not run: its timeout had passed before it could begin, or before it was delivered again. */
   | {
       kind: "activity.expired";
       instanceId: string;
@@ -121,7 +121,7 @@ export type Happening =
       timeout: "schedule_to_start" | "schedule_to_close" | "heartbeat";
       waitedMs: number;
     }
-  /** The watcher reported to the instance that the run is over: no heartbeat came in time. */
+  /** The watcher reported to the instance that the run has ended: no heartbeat came in time. */
   | {
       kind: "activity.silent";
       instanceId: string;

@@ -5,7 +5,7 @@ import type { SessionRecord, WorkerInfo } from "../../schemas/index.ts";
  * A session in numbers. The holder's figures are a few seconds old, and undefined while no worker holds it.
  */
 export interface SessionFigures {
-  /** Time since the session was opened; until its end if it is over. */
+  /** Time since the session was opened; until its end if it has ended. */
   ageMs: number;
   /** Time since a call last began or ended; 0 while one runs. Undefined: not used since it was claimed. */
   idleMs?: number;

@@ -63,7 +63,7 @@ export function recordOf(
 
 type WhichSession = Pick<SessionRecord, "instanceId" | "openedAt">;
 
-/** Headers for the marker in place of an entry that was removed because its session is over. */
+/** Headers for the marker in place of an entry that was removed because its session has ended. */
 export const overMark = ({ instanceId, openedAt }: WhichSession): Headers => ({
   [headerNames.over]: `${openedAt} ${instanceId}`,
 });

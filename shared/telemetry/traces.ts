@@ -1,5 +1,5 @@
 /**
- * Makes spans when a thing is over, with its beginning, its end and its place in the instance's trace. Replay
+ * Makes a span when a piece of work has ended, with its beginning, its end and its place in the instance's trace. Replay
  * announces nothing, so it makes no spans. Span names are in this file alone: the conventions for messaging
  * are still in development.
  */

@@ -4,7 +4,7 @@ import { failureText } from "../wording/index.ts";
 import { SessionLives } from "./session-lives.ts";
 import type { DatedEvent, InstanceTimeline, Work, WorkState } from "./timeline.ts";
 
-/** Begins anew with each execution: earlier ones are over, and what they carried over is part of the start. */
+/** Shows the latest execution only: earlier ones have ended, and what they carried over is part of its start. */
 export function foldTimeline(events: Iterable<DatedEvent>): InstanceTimeline {
   let fold = new Fold();
   for (const { at, event } of events) {

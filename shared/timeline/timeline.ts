@@ -118,7 +118,7 @@ export interface InstanceTimeline {
   from: number;
   /** Time of the last event. */
   last: number;
-  /** True if the execution is over. */
+  /** True if the execution has ended. */
   ended: boolean;
   work: Work[];
   sessions: SessionLife[];

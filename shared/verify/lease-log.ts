@@ -124,7 +124,7 @@ export class LeaseLog implements AsyncDisposable {
   }
 
   /**
-   * I6: the next holder's lease begins after the previous one has ended. A session that was closed is over with
+   * I6: the next holder's lease begins after the previous one has ended. A session that was closed ends with
    * its close, and its id may be used again, even if a dead holder's lease lasts longer.
    */
   check(findings: Pick<Findings, "violation">, closings: readonly Closing[] = []): void {

@@ -138,7 +138,7 @@ const sessionsOf = (held: readonly HeldLease[]): HeldLease[] => [
 ];
 
 /**
- * I15: leases held for a session that is over. Sessions that were live when they were read wait for the next
+ * I15: leases held for a session that has ended. Sessions that were live when they were read wait for the next
  * look.
  */
 async function orphans(

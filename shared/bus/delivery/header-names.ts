@@ -66,7 +66,7 @@ export const headerNames = {
   /** On a bucket entry: the id of the write, for the same purpose. */
   write: "Holdfast-Write",
   /**
-   * On the marker of a session's removed entry: the session that was over, so that no late write restores
+   * On the marker of a session's removed entry: the session that had ended, so that no late write restores
    * its entry.
    */
   over: "Holdfast-Over",

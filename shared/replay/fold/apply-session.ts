@@ -133,7 +133,7 @@ const without = (borrowers: SessionState["borrowers"] = [], one: Borrower): Borr
   borrowers.filter((borrower) => useOf(borrower) !== useOf(one));
 
 function opened(state: InstanceState, event: EventOf<"session.opened">, at: number): Effect[] {
-  // Opened again under the same id: attachments go on counting, because lease keys are never reused.
+  // Opened again under the same id: attachments continue the count, because lease keys are never reused.
   const before = state.sessions.get(event.sessionId)?.attachments ?? state.spent[event.sessionId] ?? 0;
   const session: SessionState = {
     sessionId: event.sessionId,
@@ -256,7 +256,7 @@ function parked(state: InstanceState, session: SessionState, event: EventOf<"ses
   return effects;
 }
 
-/** A session that is over has no blobs any more. */
+/** A session that has ended has no blobs any more. */
 function deleteAllBlobs(state: InstanceState, session: SessionState): Effect[] {
   const { blobs = [] } = session;
   session.blobs = undefined;

@@ -18,13 +18,13 @@ export type Effect =
   | { kind: "call"; task: OpenTask; on: Attachment }
   /** Run the current attempt in this process; if this process dies, the next owner runs it again. */
   | { kind: "local"; task: OpenTask }
-  /** A local activity is over: it need not run again if this process dies. */
+  /** A local activity has ended: it need not run again if this process dies. */
   | { kind: "forget-local"; of: number }
   | { kind: "cancel-task"; task: OpenTask; on: Attachment | undefined }
   /** Wake the instance; a later schedule with the same `of` replaces this one. */
   | { kind: "schedule"; of: number; at: number }
   | { kind: "unschedule"; of: number }
-  /** `held`: its holder, recorded even if the session is over again at the end of the turn. */
+  /** `held`: its holder, recorded even if the session has ended again at the end of the turn. */
   | { kind: "register-session"; sessionId: string; held?: Attachment }
   | { kind: "claim"; session: SessionState; attachment: number; deadlineAt: number; restore: boolean }
   | { kind: "withdraw-claim"; session: SessionState; attachment: number }

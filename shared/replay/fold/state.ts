@@ -102,7 +102,7 @@ export interface InstanceState {
   readonly updates: SparseMap<string, UpdateRecord>;
   /** Updates whose handler has not ended, by the event that accepted each. */
   readonly pendingUpdates: SparseMap<number, string>;
-  /** Attachments used up by sessions of earlier executions that are over, by id. */
+  /** Attachments used up by sessions of earlier executions that have ended, by id. */
   spent: Record<string, number>;
   cancelRequested: boolean;
   cancelReason: string | undefined;

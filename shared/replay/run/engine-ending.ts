@@ -7,7 +7,8 @@ import type { IssuedCommand } from "./round.ts";
 import type { Runner } from "./runner.ts";
 
 /**
- * Marked as the engine's, so that replay does not expect it from the code. Undefined: the execution goes on.
+ * Returns the event that ends the execution, marked `by: "engine"` so that replay does not expect it from the code.
+ * Undefined: the execution continues.
  */
 export function engineEnding(
   runner: Runner,

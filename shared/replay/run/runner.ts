@@ -308,7 +308,7 @@ export class Runner implements Occupant {
         this.sessions.over(fact.sessionId);
         return this.sessions.failed(fact.sessionId, () => fromFailure(fact.error));
       case "session.lost":
-        // Only if the session is over: while it is requested again, its opener goes on waiting.
+        // Only if the session has ended: while it is requested again, its opener keeps waiting.
         if (this.state.sessions.get(fact.sessionId)?.phase.kind !== "lost") return;
         this.sessions.over(fact.sessionId);
         return this.sessions.failed(fact.sessionId, () =>
@@ -328,7 +328,7 @@ export class Runner implements Occupant {
 
   #signalled(name: string, payload: Payload): void {
     const signal = { payload, value: this.value(payload) };
-    // Code that is over waits for no signal; the next execution may.
+    // Code that has ended waits for no signal; the next execution may.
     if (this.followsPromises && this.#ending) this.signals.store(name, signal);
     else this.signals.arrive(name, signal);
   }

@@ -31,7 +31,7 @@ export interface StreamItem {
   /** Event id of the activity or call that wrote it. */
   of: number;
   attempt: number;
-  /** A task that runs again writes anew, under the next run number. */
+  /** Counts the runs of the attempt. A task that runs again writes its chunks again, under the next number. */
   run: number;
   index: number;
   at: number;

@@ -46,7 +46,7 @@ export async function waitForEnd(
 ): Promise<Waited> {
   const deadline = runtime.clock.monotonic() + timeoutMs;
   let wake: () => void = () => undefined;
-  /** Sleeps until the time is over or a notice arrives. */
+  /** Sleeps for this long, or until a notice arrives. */
   const nap = (ms: number) =>
     new Promise<void>((resolve) => {
       const timer = runtime.clock.after(ms, resolve);

@@ -85,7 +85,7 @@ export class Caller {
   }
 
   /**
-   * `mayBeGone` is called when the holder does not answer: it resolves to true if the holder's lease is over.
+   * `mayBeGone` is called when the holder does not answer: it resolves to true if the holder's lease has ended.
    */
   async call(route: TypedRoute, request: CallRequest, mayBeGone: () => Promise<boolean>): Promise<CallEnd> {
     await this.#listen();
