@@ -7,10 +7,13 @@ import type { Schema, SchemaIn, SchemaOut } from "./schema.ts";
 
 /** How often and how fast a failed attempt is repeated, and which errors are final. */
 export interface RetryOptions {
-  /** Including the first. 1: no retry. Default 3 for activities, 1 for session calls. */
+  /** Including the first. 1: no retry. Default 3 for activities and calls of pools, 1 for calls of a session. */
   maxAttempts?: number;
+  /** Delay before the second attempt. Default 200 ms. */
   initialDelay?: Duration;
+  /** No delay is longer. Default 30 s. */
   maxDelay?: Duration;
+  /** Each delay is this many times the one before. Default 2. */
   factor?: number;
   /** Error codes (or class names) that end the retries at once. */
   nonRetryable?: string[];
@@ -20,6 +23,7 @@ export interface RetryOptions {
 export interface ActivityOptions {
   /** The queue it is scheduled on: served by all workers, or by those whose `WORKER_QUEUES` names it. */
   queue?: string;
+  /** How a failed attempt is repeated. */
   retry?: RetryOptions;
   /** How long an attempt may wait for a worker. */
   scheduleToStart?: Duration;

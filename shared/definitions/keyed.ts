@@ -29,7 +29,7 @@ export interface KeyOptions<Config = unknown> {
    * the key counts.
    */
   onLost?: KeyedOnLost;
-  /** The session is closed after this long without a call. Default 5 min. */
+  /** The session is closed after this long without a call. Default: the type's `idleTimeout`, otherwise 5 min. */
   ttl?: Duration;
 }
 

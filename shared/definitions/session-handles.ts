@@ -18,7 +18,7 @@ export interface OpenSessionOptions<Config = unknown> {
   id?: string;
   /** The argument of `init`; checked by the type's `config` schema. */
   config?: Config;
-  /** How long the opening may take, with all tries of `init`. Default 30 s. */
+  /** How long the opening may take, with all tries of `init`. Default: the type's, otherwise 30 s. */
   creationTimeout?: Duration;
   /** Longest life of the session, whatever happens. */
   executionTimeout?: Duration;

@@ -145,7 +145,7 @@ export interface SessionTypeOptions extends HostingOptions {
   leaseTtl?: Duration;
   creationTimeout?: Duration;
   executionTimeout?: Duration;
-  /** Calls of one session that run at a time. Default 1: in order. */
+  /** Calls of one session that run at a time. Default 1, in order; with `threads` above 1 as many as threads. */
   concurrency?: number;
   /**
    * What happens to the session if a call was cancelled and its code has not stopped after 5 s. `give_up`
