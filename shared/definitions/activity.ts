@@ -153,7 +153,9 @@ export interface StreamWriter {
  */
 export interface ActivityContext {
   readonly instanceId: string;
+  /** Name of the activity or call. */
   readonly name: string;
+  /** From 1. */
   readonly attempt: number;
   readonly workerId: string;
   /** Undefined if no worker runs it (`ctx.local`). */

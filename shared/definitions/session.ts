@@ -36,7 +36,9 @@ export interface CallContext extends ActivityContext {
 
 /** How calls that arrive together are handed to `run` as one array. */
 export interface BatchOptions {
+  /** A batch runs as soon as it has this many calls, */
   maxSize: number;
+  /** or when its first call has waited this long. */
   maxDelay: Duration;
 }
 
@@ -136,14 +138,18 @@ export function call(spec: CallBase<Schema, Schema> & { batch?: BatchOptions; ru
 
 /** The options of `defineSession` besides its code: requirements, times, isolation, concurrency. */
 export interface SessionTypeOptions extends HostingOptions {
+  /** What a worker must have to hold a session: all tags (`WORKER_TAGS`), and so much of each resource free. */
   requires?: { tags?: string[]; resources?: Record<string, number> };
   /**
    * Parks a session after this long without a call. Without a checkpoint the state is lost then, and `init`
    * runs again. 0: never.
    */
   idleTimeout?: Duration;
+  /** How soon a silent holder loses the session, in whole seconds. Default: the worker's setting. */
   leaseTtl?: Duration;
+  /** How long the opening may take, with all tries of `init`. Default 30 s. */
   creationTimeout?: Duration;
+  /** Longest life of a session, whatever happens. */
   executionTimeout?: Duration;
   /** Calls of one session that run at a time. Default 1, in order; with `threads` above 1 as many as threads. */
   concurrency?: number;

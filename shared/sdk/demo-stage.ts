@@ -9,6 +9,7 @@ export interface DemoStage {
   readonly dashboard: string | undefined;
   /** True if the services keep running after the demo, so that people can look at the results. */
   readonly staysUp: boolean;
+  /** Prints a line. */
   say(text: string): void;
   /** Draws a progress bar on a terminal; prints a line now and then elsewhere. */
   progress(done: number, total: number, label?: string): void;

@@ -49,6 +49,7 @@ export interface PoolView {
 /** A pool whose members take calls. */
 export interface PoolHandle {
   readonly type: string;
+  /** Makes a call by its name; a free member takes it. */
   call(name: string, input?: unknown, options?: KeyedCallOptions): Promise<unknown>;
 }
 

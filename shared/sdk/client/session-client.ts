@@ -52,6 +52,7 @@ export interface SessionAccess {
   readonly sessionId: string;
   /** Delivers to `ctx.session.events` of the live state, in order. Rejects if no worker holds the session. */
   send(name: string, payload?: unknown): Promise<void>;
+  /** The session's record, its holder's latest report, and where it is and why. */
   describe(): Promise<SessionDescription>;
   /** The blobs that code inside the session stored under names (`ctx.session.blobs`). */
   readonly blobs: Pick<SessionBlobs, "get" | "list">;

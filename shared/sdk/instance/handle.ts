@@ -40,6 +40,7 @@ export interface InstanceHandle<O = unknown> {
    * not fit.
    */
   result(options?: ResultOptions): Promise<O>;
+  /** The present status, with input, output and custom status. */
   status(): Promise<InstanceView>;
   /** Sends a signal, by its definition or by a plain name. */
   signal<S extends AnySignal | string>(
@@ -50,8 +51,11 @@ export interface InstanceHandle<O = unknown> {
   update: UpdateOf;
   /** Same as `client.query`. */
   query: QueryOf;
+  /** Asks the code to end; it may clean up first. */
   cancel(reason?: string): Promise<void>;
+  /** Ends the instance at once; its code does not clean up. */
   terminate(reason?: string): Promise<void>;
+  /** All stored events of all executions. */
   history(): Promise<HistoryEntry[]>;
 }
 

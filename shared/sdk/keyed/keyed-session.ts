@@ -43,8 +43,11 @@ export interface KeyedSessionHandle {
   readonly id: string;
   /** Opens the session if it is not open, and waits until a worker holds it. Calls do this by themselves. */
   open(options?: KeyedCallOptions): Promise<void>;
+  /** Makes a call by its name, for a type that this program does not import. */
   call(name: string, input?: unknown, options?: KeyedCallOptions): Promise<unknown>;
+  /** Makes a call and yields the chunks that it writes. */
   stream(name: string, input?: unknown, options?: KeyedCallOptions): CallStream;
+  /** The session's record, its holder's latest report, and where it is and why. */
   describe(): Promise<SessionDescription>;
   /** Closes the session for every client and cancels its open calls. The next call opens it anew. */
   close(reason?: string): Promise<{ closed: boolean }>;
