@@ -36,9 +36,9 @@ export interface CallContext extends ActivityContext {
 
 /** How calls that arrive together are handed to `run` as one array. */
 export interface BatchOptions {
-  /** A batch runs as soon as it has this many calls, */
+  /** A batch of this many calls runs at once. */
   maxSize: number;
-  /** or when its first call has waited this long. */
+  /** A smaller batch runs when its first call has waited this long. */
   maxDelay: Duration;
 }
 
