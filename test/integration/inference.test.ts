@@ -178,7 +178,10 @@ describe("as a session type", () => {
     const type = pipelineSession("text-classification", { ...load, runOptions: { top_k: 2 } });
     const state = await type.init(init(), {});
     const [row] = z.array(z.instanceof(Error)).parse(await run(type.calls.infer, state, ["hello"]));
-    expect(row).toMatchObject({ code: "model_run_failed", message: expect.stringMatching(/spam-use returned/) });
+    expect(row).toMatchObject({
+      code: "model_run_failed",
+      message: expect.stringMatching(/spam-use returned/),
+    });
     await type.shutdown?.(state, init());
   });
 
