@@ -120,7 +120,7 @@ export class Rig {
     }
   }
 
-  /** What the server's heap takes, garbage collected before. */
+  /** Bytes of the server's heap in use, after a garbage collection. */
   async natsHeapBytes(): Promise<number> {
     const text = await (await fetch(`${this.profiles}/debug/pprof/heap?gc=1&debug=1`)).text();
     return Number(/^# HeapInuse = (\d+)$/m.exec(text)?.[1]);

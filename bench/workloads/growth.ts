@@ -84,7 +84,7 @@ async function measure(bench: Bench, rig: Rig, stored: number): Promise<Figures>
   };
 }
 
-/** Until a process has taken less than a fiftieth of a core for a second, for two minutes at most. */
+/** Waits until a process takes less than a fiftieth of a core for one second, but at most two minutes. */
 async function untilIdle(pid: number): Promise<void> {
   for (let looked = 0; looked < 120; looked++) {
     const before = cpuMsOf(pid) ?? 0;

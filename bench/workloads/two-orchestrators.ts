@@ -60,7 +60,10 @@ async function measured(rig: Rig, pids: Record<string, number>, seconds: number)
   };
 }
 
-/** Starts so many instances a second, whatever becomes of those before, and waits for all; how long it took. */
+/**
+ * Starts `perSecond` instances a second, however many still run, and waits for all of them. Returns how many
+ * milliseconds it took.
+ */
 async function paced(client: Client, perSecond: number, seconds: number): Promise<number> {
   const began = performance.now();
   const running: Promise<unknown>[] = [];

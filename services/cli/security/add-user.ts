@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import { Fault } from "../../../shared/errors/index.ts";
 import { type Cli, outputOf } from "../connection/client-command.ts";
-import { readSecured, writeSecured } from "./files.ts";
+import { requireSecured, writeSecured } from "./files.ts";
 import { folderOf, type User, withUser } from "./security-file.ts";
 
 interface AddOptions {
@@ -38,13 +38,7 @@ export function addClient(cli: Cli, group: string, options: AddClientOptions): v
 
 function addUser(cli: Cli, options: AddOptions, role: User["role"], scope: User["scope"]): void {
   const folder = resolve(options.out);
-  const before = readSecured(folder);
-  if (!before)
-    throw new Fault("config", {
-      code: "security_missing",
-      message: `there are no keys in ${folder}`,
-      hint: "Make them with `holdfast security init`, or name their folder with --out.",
-    });
+  const before = requireSecured(folder);
   const name = `${role}-${scope.group}`;
   if (before.tenants.some(({ users }) => users.some((user) => folderOf(user) === name)))
     throw new Fault("config", {

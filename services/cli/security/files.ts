@@ -35,6 +35,16 @@ export function readSecured(folder: string): Secured | undefined {
   });
 }
 
+export function requireSecured(folder: string): Secured {
+  const secured = readSecured(folder);
+  if (secured) return secured;
+  throw new Fault("config", {
+    code: "security_missing",
+    message: `there are no keys in ${folder}`,
+    hint: "Make them with `holdfast security init`, or name their folder with --out.",
+  });
+}
+
 export function writeSecured(folder: string, secured: Secured, now: number): string[] {
   const files: Record<string, string> = {
     [stateFile]: `${JSON.stringify(secured, null, 2)}\n`,

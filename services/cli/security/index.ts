@@ -200,17 +200,10 @@ async function runRotate(
   cli: Cli,
   options: { out: string; role?: RoleName[]; finish?: boolean; json?: boolean },
 ): Promise<void> {
-  const { Fault } = await import("../../../shared/errors/index.ts");
-  const { readSecured, writeSecured } = await import("./files.ts");
+  const { requireSecured, writeSecured } = await import("./files.ts");
   const { rotated } = await import("./security-file.ts");
   const folder = resolve(options.out);
-  const before = readSecured(folder);
-  if (!before)
-    throw new Fault("config", {
-      code: "security_missing",
-      message: `there are no keys in ${folder}`,
-      hint: "Make them with `holdfast security init`, or name their folder with --out.",
-    });
+  const before = requireSecured(folder);
   const step = options.finish ? "finish" : "begin";
   writeSecured(folder, rotated(before, step, options.role ?? roleNames), Date.now());
   outputOf(cli, options).done(

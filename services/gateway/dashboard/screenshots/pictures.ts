@@ -1,6 +1,6 @@
-/** What is photographed. Pure: a test looks whether every route of the dashboard is among it. */
+/** The pages to photograph. Pure: a test checks that every route of the dashboard is among them. */
 
-/** Names that the engine gives. */
+/** Names that the engine makes up, known once the installation runs. */
 export interface Derived {
   readonly keyedSession: string;
   readonly worker: string;

@@ -20,7 +20,8 @@ const short = new Intl.DateTimeFormat(undefined, {
 const whole = new Intl.NumberFormat("en");
 
 /**
- * A time that somebody has chosen, as exact as it is, on the wall of the given zone (IANA name), else of the reader.
+ * Formats a time that a person has set, with its seconds where it has any, in the given time zone (IANA name);
+ * without one, in the reader's.
  */
 export function wallTime(at: number, timeZone?: string): string {
   const options: Intl.DateTimeFormatOptions = {

@@ -46,7 +46,7 @@ export function SchedulesPage({ only }: { only?: string }) {
 interface Shown {
   schedule: ScheduleView;
   onChange: () => void;
-  /** On a page of its own, not in a row. */
+  /** True on the schedule's own page, where buttons are bigger than in a list. */
   alone?: boolean;
 }
 
@@ -156,7 +156,7 @@ function whenOf({ spec }: ScheduleView): string {
   return `at ${times.slice(0, 3).join("; ")}${times.length > 3 ? `; and ${times.length - 3} more` : ""}`;
 }
 
-/** The zone whose wall the times of a schedule are on; undefined: the reader's. */
+/** The time zone in which a schedule's times are shown; undefined: the reader's. */
 const zoneOf = ({ cron, timeZone }: NonNullable<ScheduleView["spec"]>): string | undefined =>
   cron === undefined ? timeZone : (timeZone ?? "UTC");
 

@@ -69,7 +69,7 @@ export function Pools() {
 
 function Actions({ pool, reload }: { pool: PoolRow; reload: () => void }) {
   const { poolId } = pool;
-  const tell = (verb: string, body: object = {}) => post(`/api/pools/${poolId}/${verb}`, body).then(reload);
+  const order = (verb: string, body: object = {}) => post(`/api/pools/${poolId}/${verb}`, body).then(reload);
   const resize = () =>
     ask({
       title: `Resize ${poolId}?`,
@@ -82,8 +82,8 @@ function Actions({ pool, reload }: { pool: PoolRow; reload: () => void }) {
       commands: ({ min = "", max = "" }) => [
         { label: "CLI", text: `holdfast pools resize ${poolId} --min ${min} --max ${max}` },
       ],
-      done: "Told its keeper the new size",
-      act: ({ min, max }) => tell("resize", { min: whole("Kept warm", min), max: whole("At most", max) }),
+      done: "The new size is sent to its keeper",
+      act: ({ min, max }) => order("resize", { min: whole("Kept warm", min), max: whole("At most", max) }),
     });
   const pauseOrResume = () =>
     pool.paused
@@ -92,8 +92,8 @@ function Actions({ pool, reload }: { pool: PoolRow; reload: () => void }) {
           text: "It gets its members again, and the calls that waited run.",
           button: "Resume it",
           commands: () => [{ label: "CLI", text: `holdfast pools resume ${poolId}` }],
-          done: "Told its keeper to resume",
-          act: () => tell("resume"),
+          done: "Its keeper is asked to resume it",
+          act: () => order("resume"),
         })
       : ask({
           title: `Pause ${poolId}?`,
@@ -101,8 +101,8 @@ function Actions({ pool, reload }: { pool: PoolRow; reload: () => void }) {
           button: "Pause it",
           danger: true,
           commands: () => [{ label: "CLI", text: `holdfast pools pause ${poolId}` }],
-          done: "Told its keeper to pause",
-          act: () => tell("pause"),
+          done: "Its keeper is asked to pause it",
+          act: () => order("pause"),
         });
   return (
     <span class="row-actions">

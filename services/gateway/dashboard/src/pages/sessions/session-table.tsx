@@ -124,7 +124,7 @@ export function closeKey(row: SessionRow): void {
     danger: true,
     fields: [{ name: "reason", label: "Reason (optional)" }],
     commands: () => [{ label: "CLI", text: `holdfast sessions close ${row.type} ${key}` }],
-    done: "Told its keeper to close it",
+    done: "Its keeper is asked to close it",
     act: ({ reason = "" }) => post(`/api/sessions/${row.type}/${key}/close`, reason ? { reason } : {}),
   });
 }
