@@ -3,6 +3,7 @@ import { get, type SessionRow, type WorkerRow } from "../api.ts";
 import { count } from "../format.ts";
 import { useLive } from "../live.ts";
 import { Card, Command, Loading, Meter, Problem } from "../parts/basics.tsx";
+import { NumberCell, NumberHead } from "../parts/table.tsx";
 import { useEvery, useLoad } from "../parts/use-load.ts";
 
 interface WaitingKey {
@@ -41,9 +42,7 @@ export function LimitsPage() {
             <thead>
               <tr>
                 <th scope="col">Key</th>
-                <th scope="col" class="right">
-                  Waiting
-                </th>
+                <NumberHead>Waiting</NumberHead>
               </tr>
             </thead>
             <tbody>
@@ -52,9 +51,7 @@ export function LimitsPage() {
                   <td class="title">
                     <code>{key}</code>
                   </td>
-                  <td class="right number" data-label="Waiting">
-                    {count(waiting)}
-                  </td>
+                  <NumberCell label="Waiting">{count(waiting)}</NumberCell>
                 </tr>
               ))}
             </tbody>
@@ -86,14 +83,10 @@ function Seats({ workers, sessions }: { workers: WorkerRow[]; sessions: SessionR
       <thead>
         <tr>
           <th scope="col">Type</th>
-          <th scope="col" class="right">
-            Workers
-          </th>
+          <NumberHead>Workers</NumberHead>
           <th scope="col">Seats used</th>
           <th scope="col">Quota over all workers</th>
-          <th scope="col" class="right">
-            Sessions that wait
-          </th>
+          <NumberHead>Sessions that wait</NumberHead>
         </tr>
       </thead>
       <tbody>
@@ -109,9 +102,7 @@ function Seats({ workers, sessions }: { workers: WorkerRow[]; sessions: SessionR
               <th scope="row" class="title">
                 <a href={`/sessions?type=${encodeURIComponent(type)}`}>{type}</a>
               </th>
-              <td class="right number" data-label="Workers">
-                {serving.length}
-              </td>
+              <NumberCell label="Workers">{serving.length}</NumberCell>
               <td class="wide" data-label="Seats used">
                 {own.length === 0 ? (
                   <span class="muted">no limit of its own</span>
@@ -126,9 +117,7 @@ function Seats({ workers, sessions }: { workers: WorkerRow[]; sessions: SessionR
                   <span class="muted">none</span>
                 )}
               </td>
-              <td class="right number" data-label="Waiting">
-                {waiting.length}
-              </td>
+              <NumberCell label="Waiting">{waiting.length}</NumberCell>
             </tr>
           );
         })}

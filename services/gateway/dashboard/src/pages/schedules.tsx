@@ -4,6 +4,7 @@ import { absolute, count, duration, wallTime } from "../format.ts";
 import { Card, Command, Empty, Facts, Id, Loading, PageHead, Problem, When } from "../parts/basics.tsx";
 import { ask } from "../parts/dialog.tsx";
 import { Json } from "../parts/json.tsx";
+import { ActionsHead, NumberCell, NumberHead } from "../parts/table.tsx";
 import { useEvery, useLoad } from "../parts/use-load.ts";
 
 const lookEveryMs = 2_000;
@@ -62,14 +63,8 @@ function ScheduleTable({ rows, onChange }: { rows: readonly ScheduleView[]; onCh
             <th scope="col">When</th>
             <th scope="col">Next</th>
             <th scope="col">Latest run</th>
-            <th scope="col" class="right">
-              Runs
-            </th>
-            {mayAct() && (
-              <th scope="col">
-                <span class="hidden">Actions</span>
-              </th>
-            )}
+            <NumberHead>Runs</NumberHead>
+            <ActionsHead />
           </tr>
         </thead>
         <tbody>
@@ -91,9 +86,7 @@ function ScheduleTable({ rows, onChange }: { rows: readonly ScheduleView[]; onCh
               <td data-label="Latest run">
                 <When at={schedule.recent[0]?.at} />
               </td>
-              <td class="right number" data-label="Runs">
-                {count(schedule.runs)}
-              </td>
+              <NumberCell label="Runs">{count(schedule.runs)}</NumberCell>
               {mayAct() && (
                 <td class="right">
                   <Actions schedule={schedule} onChange={onChange} />

@@ -2,6 +2,7 @@
 import { get, type StreamsView } from "../api.ts";
 import { bytes, count, plural } from "../format.ts";
 import { Card, Loading, Problem } from "../parts/basics.tsx";
+import { NumberCell, NumberHead } from "../parts/table.tsx";
 import { useEvery, useLoad } from "../parts/use-load.ts";
 
 type Stream = StreamsView["streams"][number];
@@ -99,15 +100,9 @@ function Consumers({ of, list }: { of: string; list: readonly Consumer[] }) {
           <tr>
             <th scope="col">Reader</th>
             <th scope="col">Reads</th>
-            <th scope="col" class="right">
-              Waiting
-            </th>
-            <th scope="col" class="right">
-              In hand
-            </th>
-            <th scope="col" class="right">
-              Redelivered
-            </th>
+            <NumberHead>Waiting</NumberHead>
+            <NumberHead>In hand</NumberHead>
+            <NumberHead>Redelivered</NumberHead>
           </tr>
         </thead>
         <tbody>
@@ -122,12 +117,8 @@ function Consumers({ of, list }: { of: string; list: readonly Consumer[] }) {
               <td class={`right number ${consumer.pending > 1000 ? "bad" : ""}`} data-label="Waiting">
                 {count(consumer.pending)}
               </td>
-              <td class="right number" data-label="In hand">
-                {count(consumer.ackPending)}
-              </td>
-              <td class="right number" data-label="Redelivered">
-                {count(consumer.redelivered)}
-              </td>
+              <NumberCell label="In hand">{count(consumer.ackPending)}</NumberCell>
+              <NumberCell label="Redelivered">{count(consumer.redelivered)}</NumberCell>
             </tr>
           ))}
         </tbody>
@@ -151,15 +142,9 @@ function Storage({ view }: { view: StreamsView }) {
             <tr>
               <th scope="col">Stream</th>
               <th scope="col">Keeps</th>
-              <th scope="col" class="right">
-                Messages
-              </th>
-              <th scope="col" class="right">
-                Size
-              </th>
-              <th scope="col" class="right">
-                Copies
-              </th>
+              <NumberHead>Messages</NumberHead>
+              <NumberHead>Size</NumberHead>
+              <NumberHead>Copies</NumberHead>
             </tr>
           </thead>
           <tbody>
@@ -168,15 +153,9 @@ function Storage({ view }: { view: StreamsView }) {
               <td class="muted wide" data-label="Keeps">
                 histories of instances
               </td>
-              <td class="right number" data-label="Messages">
-                {count(sum((stream) => stream.messages))}
-              </td>
-              <td class="right number" data-label="Size">
-                {bytes(sum((stream) => stream.bytes))}
-              </td>
-              <td class="right number" data-label="Copies">
-                {histories[0]?.replicas ?? "–"}
-              </td>
+              <NumberCell label="Messages">{count(sum((stream) => stream.messages))}</NumberCell>
+              <NumberCell label="Size">{bytes(sum((stream) => stream.bytes))}</NumberCell>
+              <NumberCell label="Copies">{histories[0]?.replicas ?? "–"}</NumberCell>
             </tr>
             {others.map((stream) => (
               <tr key={stream.name}>
@@ -186,15 +165,9 @@ function Storage({ view }: { view: StreamsView }) {
                 <td class="muted wide" data-label="Keeps">
                   {contents.find(([ending]) => stream.name.endsWith(ending))?.[1]}
                 </td>
-                <td class="right number" data-label="Messages">
-                  {count(stream.messages)}
-                </td>
-                <td class="right number" data-label="Size">
-                  {bytes(stream.bytes)}
-                </td>
-                <td class="right number" data-label="Copies">
-                  {stream.replicas}
-                </td>
+                <NumberCell label="Messages">{count(stream.messages)}</NumberCell>
+                <NumberCell label="Size">{bytes(stream.bytes)}</NumberCell>
+                <NumberCell label="Copies">{stream.replicas}</NumberCell>
               </tr>
             ))}
           </tbody>

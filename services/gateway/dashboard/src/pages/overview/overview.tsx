@@ -5,6 +5,7 @@ import { overview } from "../../live.ts";
 import { Badge, Card, Loading, Meter, Prose } from "../../parts/basics.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Columns } from "../../parts/sparkline.tsx";
+import { NumberHead } from "../../parts/table.tsx";
 import { FirstSteps } from "./first-steps.tsx";
 import { LatestFailures } from "./latest-failures.tsx";
 
@@ -132,15 +133,9 @@ function Latency({ view }: { view: Overview }) {
         <thead>
           <tr>
             <th scope="col">What</th>
-            <th scope="col" class="right">
-              p50
-            </th>
-            <th scope="col" class="right">
-              p95
-            </th>
-            <th scope="col" class="right">
-              p99
-            </th>
+            <NumberHead>p50</NumberHead>
+            <NumberHead>p95</NumberHead>
+            <NumberHead>p99</NumberHead>
           </tr>
         </thead>
         <tbody>
@@ -239,15 +234,9 @@ function Storage({ view }: { view: Overview }) {
         <thead>
           <tr>
             <th scope="col">Queue</th>
-            <th scope="col" class="right">
-              waiting
-            </th>
-            <th scope="col" class="right">
-              in hand
-            </th>
-            <th scope="col" class="right">
-              size
-            </th>
+            <NumberHead>waiting</NumberHead>
+            <NumberHead>in hand</NumberHead>
+            <NumberHead>size</NumberHead>
           </tr>
         </thead>
         <tbody>

@@ -2,6 +2,7 @@ import type { PoolRow } from "../../../../routes/pools.ts";
 import { get, mayAct, post } from "../../api.ts";
 import { Problem } from "../../parts/basics.tsx";
 import { ask } from "../../parts/dialog.tsx";
+import { ActionsHead, NumberCell, NumberHead } from "../../parts/table.tsx";
 import { useEvery, useLoad } from "../../parts/use-load.ts";
 
 /** Pools of sessions: their sizes and the actions on them. Renders nothing without pools. */
@@ -17,20 +18,10 @@ export function Pools() {
           <tr>
             <th scope="col">Pool</th>
             <th scope="col">State</th>
-            <th scope="col" class="right">
-              Members
-            </th>
-            <th scope="col" class="right">
-              Min–max
-            </th>
-            <th scope="col" class="right">
-              Users
-            </th>
-            {mayAct() && (
-              <th scope="col">
-                <span class="hidden">Actions</span>
-              </th>
-            )}
+            <NumberHead>Members</NumberHead>
+            <NumberHead>Min–max</NumberHead>
+            <NumberHead>Users</NumberHead>
+            <ActionsHead />
           </tr>
         </thead>
         <tbody>
@@ -45,15 +36,11 @@ export function Pools() {
                   {pool.error !== undefined && <span class="muted"> {pool.error}</span>}
                 </span>
               </td>
-              <td class="right number" data-label="Members">
-                {pool.members}
-              </td>
-              <td class="right number" data-label="Min–max">
+              <NumberCell label="Members">{pool.members}</NumberCell>
+              <NumberCell label="Min–max">
                 {pool.min}–{pool.max}
-              </td>
-              <td class="right number" data-label="Users">
-                {pool.users}
-              </td>
+              </NumberCell>
+              <NumberCell label="Users">{pool.users}</NumberCell>
               {mayAct() && (
                 <td class="right">
                   <Actions pool={pool} reload={reload} />

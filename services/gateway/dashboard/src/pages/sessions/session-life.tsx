@@ -11,6 +11,7 @@ import { duration, plural } from "../../format.ts";
 import { lifeOf } from "../../history/session-life.ts";
 import { useLive } from "../../live.ts";
 import { Badge, Card, Id, When } from "../../parts/basics.tsx";
+import { NumberCell, NumberHead } from "../../parts/table.tsx";
 import { Timeline } from "../../timeline/timeline.tsx";
 import { StreamPanel } from "../orchestration/stream-panel.tsx";
 import { useHistory } from "../orchestration/use-history.ts";
@@ -70,13 +71,9 @@ function Calls({ model }: { model: InstanceTimeline }) {
               <th scope="col">Call</th>
               <th scope="col">State</th>
               <th scope="col">Worker</th>
-              <th scope="col" class="right">
-                Epoch
-              </th>
+              <NumberHead>Epoch</NumberHead>
               <th scope="col">Asked</th>
-              <th scope="col" class="right">
-                Took
-              </th>
+              <NumberHead>Took</NumberHead>
               <th scope="col">Note</th>
             </tr>
           </thead>
@@ -105,15 +102,11 @@ function CallRow({ work, end }: { work: Work; end: number }) {
         <Badge status={work.state === "open" ? "running" : work.state} />
       </td>
       <td data-label="Worker">{work.workerId ? <Id>{work.workerId}</Id> : <span class="muted">–</span>}</td>
-      <td class="right number" data-label="Epoch">
-        {work.epoch === undefined ? "–" : shortEpoch(work.epoch)}
-      </td>
+      <NumberCell label="Epoch">{work.epoch === undefined ? "–" : shortEpoch(work.epoch)}</NumberCell>
       <td data-label="Asked">
         <When at={work.from} />
       </td>
-      <td class="right number" data-label="Took">
-        {duration((work.to ?? end) - work.from)}
-      </td>
+      <NumberCell label="Took">{duration((work.to ?? end) - work.from)}</NumberCell>
       <td class="note" data-label="Note">
         {work.failure ? <span class="bad">{failureText(work.failure)}</span> : again}
       </td>

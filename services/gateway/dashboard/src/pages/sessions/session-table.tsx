@@ -5,6 +5,7 @@ import { count, duration, plural } from "../../format.ts";
 import { Badge, Id, When } from "../../parts/basics.tsx";
 import { ask } from "../../parts/dialog.tsx";
 import { LeaseBar } from "../../parts/lease-bar.tsx";
+import { ActionsHead, NumberCell, NumberHead } from "../../parts/table.tsx";
 
 export function SessionTable({ rows }: { rows: SessionRow[] }) {
   return (
@@ -16,18 +17,10 @@ export function SessionTable({ rows }: { rows: SessionRow[] }) {
             <th scope="col">State</th>
             <th scope="col">Holder</th>
             <th scope="col">Lease</th>
-            <th scope="col" class="right">
-              Calls
-            </th>
-            <th scope="col" class="right">
-              Waiting
-            </th>
+            <NumberHead>Calls</NumberHead>
+            <NumberHead>Waiting</NumberHead>
             <th scope="col">Opened</th>
-            {mayAct() && (
-              <th scope="col">
-                <span class="hidden">Actions</span>
-              </th>
-            )}
+            <ActionsHead />
           </tr>
         </thead>
         <tbody>
@@ -73,12 +66,8 @@ function SessionLine({ row }: { row: SessionRow }) {
       <td class="wide" data-label="Lease">
         <LeaseBar lease={row.lease} />
       </td>
-      <td class="right number" data-label="Calls">
-        {row.work ? count(row.work.calls) : "–"}
-      </td>
-      <td class="right number" data-label="Waiting">
-        {row.work ? row.work.queued + row.work.running : "–"}
-      </td>
+      <NumberCell label="Calls">{row.work ? count(row.work.calls) : "–"}</NumberCell>
+      <NumberCell label="Waiting">{row.work ? row.work.queued + row.work.running : "–"}</NumberCell>
       <td data-label="Opened">
         <div>
           <When at={row.openedAt} />

@@ -1,6 +1,7 @@
 import type { Overview, SessionRow } from "../../api.ts";
 import { duration } from "../../format.ts";
 import { overview } from "../../live.ts";
+import { NumberCell, NumberHead } from "../../parts/table.tsx";
 
 /**
  * One line per session type: how many sessions, and how often the expensive state was built, found warm or
@@ -18,15 +19,9 @@ export function SessionTypes({ rows }: { rows: readonly SessionRow[] }) {
         <thead>
           <tr>
             <th scope="col">Type</th>
-            <th scope="col" class="right">
-              Active
-            </th>
-            <th scope="col" class="right">
-              Waiting
-            </th>
-            <th scope="col" class="right">
-              Init (mean)
-            </th>
+            <NumberHead>Active</NumberHead>
+            <NumberHead>Waiting</NumberHead>
+            <NumberHead>Init (mean)</NumberHead>
             <th scope="col">Starts since this gateway began</th>
           </tr>
         </thead>
@@ -40,15 +35,11 @@ export function SessionTypes({ rows }: { rows: readonly SessionRow[] }) {
                 <th scope="row" class="title">
                   {type}
                 </th>
-                <td class="right number" data-label="Active">
-                  {n("active", "rebuilding")}
-                </td>
-                <td class="right number" data-label="Waiting">
-                  {n("opening", "claimed")}
-                </td>
-                <td class="right number" data-label="Init (mean)">
+                <NumberCell label="Active">{n("active", "rebuilding")}</NumberCell>
+                <NumberCell label="Waiting">{n("opening", "claimed")}</NumberCell>
+                <NumberCell label="Init (mean)">
                   {inits.length === 0 ? "–" : duration(inits.reduce((sum, ms) => sum + ms, 0) / inits.length)}
-                </td>
+                </NumberCell>
                 <td class="wide" data-label="Starts">
                   <Temperature starts={starts.find((one) => one.type === type)} />
                 </td>

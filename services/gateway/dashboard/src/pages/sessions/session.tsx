@@ -18,6 +18,7 @@ import {
 } from "../../parts/basics.tsx";
 import { Json } from "../../parts/json.tsx";
 import { LeaseBar } from "../../parts/lease-bar.tsx";
+import { NumberCell, NumberHead } from "../../parts/table.tsx";
 import { useLoad } from "../../parts/use-load.ts";
 import { SessionLife } from "./session-life.tsx";
 import { closeKey, drain, evict, isHeld } from "./session-table.tsx";
@@ -213,9 +214,7 @@ function Blobs({ row }: { row: SessionRow }) {
           <thead>
             <tr>
               <th scope="col">Name</th>
-              <th scope="col" class="right">
-                Size
-              </th>
+              <NumberHead>Size</NumberHead>
               <th scope="col">Stored</th>
             </tr>
           </thead>
@@ -227,9 +226,7 @@ function Blobs({ row }: { row: SessionRow }) {
                     {blob.name}
                   </a>
                 </td>
-                <td class="right number" data-label="Size">
-                  {bytes(blob.bytes)}
-                </td>
+                <NumberCell label="Size">{bytes(blob.bytes)}</NumberCell>
                 <td data-label="Stored">
                   <When at={blob.storedAt} />
                 </td>
@@ -251,13 +248,9 @@ function Owners({ row }: { row: SessionRow }) {
           <thead>
             <tr>
               <th scope="col">Worker</th>
-              <th scope="col" class="right">
-                Epoch
-              </th>
+              <NumberHead>Epoch</NumberHead>
               <th scope="col">From</th>
-              <th scope="col" class="right">
-                For
-              </th>
+              <NumberHead>For</NumberHead>
               <th scope="col">Ended by</th>
             </tr>
           </thead>
@@ -268,9 +261,9 @@ function Owners({ row }: { row: SessionRow }) {
                   <span class={`dot owner-${(row.owners.length - 1 - index) % 8}`} aria-hidden="true" />{" "}
                   <Id>{owner.workerId}</Id>
                 </td>
-                <td class="right number" data-label="Epoch">
+                <NumberCell label="Epoch">
                   <span title={String(owner.epoch)}>{shortEpoch(owner.epoch)}</span>
-                </td>
+                </NumberCell>
                 <td data-label="From">
                   <When at={owner.from} />
                 </td>
