@@ -194,7 +194,7 @@ export const mutations: readonly Mutation[] = [
     name: "holder's check before it reports",
     law: "S7",
     file: "services/worker/sessions/holding/held-session.ts",
-    find: "!this.#fence.signal.aborted && this.#around.deps.leases.isHeld(this.lease);",
+    find: "!this.#fence.signal.aborted && this.#services.deps.leases.isHeld(this.lease);",
     replace: "true;",
     scenario: "test/simulation/sessions/paused-holder.test.ts",
   },
