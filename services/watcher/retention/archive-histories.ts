@@ -2,7 +2,7 @@
  * Moves histories of ended instances out of their own streams, so that the number of streams follows the
  * running work.
  */
-import { isFault } from "../../../shared/errors/index.ts";
+import { isFault, messageOf } from "../../../shared/errors/index.ts";
 import type { Histories, WatcherDeps } from "../deps.ts";
 import { endedBefore } from "./ended.ts";
 import type { RetentionStep } from "./step.ts";
@@ -37,13 +37,18 @@ export class ArchiveHistories implements RetentionStep {
   }
 
   async #archive(instanceId: string): Promise<boolean> {
+    const { bus, runtime } = this.#deps;
     try {
       await this.#histories.archive(instanceId);
       return true;
     } catch (error) {
       // The summary says ended and the history does not: the history is right, and the summary will follow.
       if (isFault(error, "contract") && error.code === "instance_running") return false;
-      throw error;
+      if (!bus.connected()) throw error;
+      const code = isFault(error) ? error.code : "sweep_failed";
+      const message = `the history of ${instanceId} stays in a stream of its own: ${messageOf(error)}`;
+      runtime.announce({ kind: "fault", where: "watcher.retention.archive", code, message, error });
+      return false; // the others are moved all the same
     }
   }
 }

@@ -81,6 +81,19 @@ test("the history of an ended instance leaves its own stream and stays readable;
   expect(await histories.readAll("over")).toMatchObject([{ commitId: "c-over" }]);
 });
 
+test("a history that cannot be moved is named, and keeps none of the others in their streams", async () => {
+  for (const id of ["a", "b", "c"]) await ended(id);
+  const { bus, names } = world;
+  const [stream, subject] = [names.ownHistoryStream("a"), names.ownHistory("a")];
+  const last = await bus.last(stream, subject);
+  await bus.publish(subject, encode("no commit"), { expectLastSeq: last?.seq ?? 0 });
+  const a = await world.watcher("a", sweeping);
+  await swept(a, "archive", 2);
+  expect(await ownStreams()).toEqual([stream]);
+  const fault = await a.heard("fault", ({ where }) => where === "watcher.retention.archive");
+  expect(fault).toMatchObject({ message: expect.stringMatching(/^the history of a stays in a stream/) });
+});
+
 test("closed sessions leave the register with their checkpoints and blobs, those held or running stay", async () => {
   await summarise("i-ended", { status: "failed", endedAt: Date.now() });
   await summarise("i-running", {});

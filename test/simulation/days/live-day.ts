@@ -4,6 +4,7 @@
  */
 import { type FaultPoint, orchestratorFaultPoints } from "../../../services/orchestrator/fault-points.ts";
 import { type WorkerFaultPoint, workerFaultPoints } from "../../../services/worker/fault-points.ts";
+import { headerNames } from "../../../shared/bus/index.ts";
 import { collectApp } from "../../../shared/definitions/index.ts";
 import { fixedGeneration, type Generation } from "../../../shared/fleet/index.ts";
 import { sleep } from "../../../shared/runtime/index.ts";
@@ -109,10 +110,17 @@ class Day implements Crew {
     });
     const { clock } = this.world;
     const laterFrom = ({ by }: Said) => (plan.laterFromMs ?? Number.POSITIVE_INFINITY) + by * laterStepMs;
+    /** A commit that was stored is copied as it is, whoever copies it. */
+    const commits = new Map<string, boolean>();
+    const isLater = (said: Said) => {
+      const commitId = said.headers[headerNames.commit];
+      const before = commitId === undefined ? undefined : commits.get(commitId);
+      const later = before ?? (said.by >= 0 && clock.monotonic() >= laterFrom(said));
+      if (commitId !== undefined) commits.set(commitId, later);
+      return later;
+    };
     if (plan.laterFromMs !== undefined)
-      tapWorld(this.world, (said) =>
-        said.by >= 0 && clock.monotonic() >= laterFrom(said) ? asLater(said) : said,
-      );
+      tapWorld(this.world, (said) => (isLater(said) ? asLater(said) : said));
     this.#users = new Users(this.world, plan);
   }
 
