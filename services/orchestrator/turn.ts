@@ -3,6 +3,9 @@
  *
  * TURN-2 A message is acknowledged after the commit it caused and that commit's effects (T2), or when it
  *    caused none: `run` resolves when both are done.
+ * TURN-4 A message is called late, fenced or unknown, and an update is refused, only by a copy that has the
+ *    last commit. Another orchestrator may have taken the partition over without this one knowing it: then
+ *    the message may report what that owner asked for, and no append of this turn would be fenced.
  */
 import { type Commit, flowOrchestration } from "../../schemas/index.ts";
 import type { Delivery } from "../../shared/bus/index.ts";
@@ -70,6 +73,8 @@ export class LoadedInstance {
   readonly #earlier: EarlierIds;
   /** True if the instance's summary must be published at the end of the turn. */
   #toShow = false;
+  /** True as long as nothing was awaited since this copy was known to have the last commit, but its own turn. */
+  #hasLastCommit = true;
 
   private constructor(deps: OrchestratorDeps, { instance, position, publisher, commits }: Loaded) {
     const last = commits.at(-1);
@@ -195,6 +200,7 @@ export class LoadedInstance {
     // 7. Settle: send recalled tasks by the queue, publish the summary, and move what has run for long.
     await this.#settle(turn);
     await this.#place.moveIfLongLived(this.instance, now);
+    this.#hasLastCommit = false;
     return "done";
   }
 
@@ -227,7 +233,8 @@ export class LoadedInstance {
         turn.owed = false;
         if ((await this.#commitTurn(turn)) === "fenced") return "fenced";
       }
-      if (!(await this.#consider(message, turn.facts, delivery))) return "done";
+      const considered = await this.#consider(message, turn.facts, delivery);
+      if (considered !== "acceptable") return considered;
     }
     if (this.instance.isAhead) this.instance = await freshCopy(this.#deps, this.instance);
     if (delivery) await this.#scheduleAgainIfEarly(message, delivery, turn);
@@ -240,6 +247,7 @@ export class LoadedInstance {
     if (firedOf !== undefined)
       turn.effects = turn.effects.filter((effect) => effect.kind !== "unschedule" || effect.of !== firedOf);
     if (accepted.kind === "ignored") {
+      if (delivery && mayBeWrong(accepted.why) && !(await this.#askForLastCommit())) return "fenced";
       const { outbox } = this.#publisher.target;
       const { look, owed } = await ignore(this.#deps, outbox, this.instance, accepted.why, this.#inherited, {
         ...{ message, delivery, lane },
@@ -253,6 +261,14 @@ export class LoadedInstance {
       if (!aside) lane.applied(delivery, message.kind === "start");
     }
     return "done";
+  }
+
+  /** Returns false if another owner has made a commit that this copy does not have (TURN-4). */
+  async #askForLastCommit(): Promise<boolean> {
+    this.#hasLastCommit ||= await this.#place.hasLastCommit(this.instanceId);
+    if (!this.#hasLastCommit)
+      this.#deps.runtime.announce({ kind: "turn.fenced", instanceId: this.instanceId });
+    return this.#hasLastCommit;
   }
 
   /**
@@ -316,14 +332,19 @@ export class LoadedInstance {
     this.#inherited = nothing;
   }
 
-  /** True if the update may be accepted; if not, the client has its answer, and nothing is recorded (Q2). */
-  async #consider(update: Update, facts: Turn["events"], delivery: Delivery | undefined): Promise<boolean> {
+  /** `done`: the client has its answer, and nothing is recorded (Q2). */
+  async #consider(
+    update: Update,
+    facts: Turn["events"],
+    delivery: Delivery | undefined,
+  ): Promise<"acceptable" | "done" | "fenced"> {
     const considered = await considerUpdate(this.instance, this.#earlier, update);
-    if (considered.kind === "acceptable") return true;
+    if (considered.kind === "acceptable") return "acceptable";
+    if (considered.kind === "refused" && !(await this.#askForLastCommit())) return "fenced";
     await answerUpdate(this.#deps, this.instanceId, update, considered, facts, delivery);
     if (considered.kind === "refused" && considered.spoiled)
       this.instance = await freshCopy(this.#deps, this.instance);
-    return false;
+    return "done";
   }
 
   async #commitTurn(turn: OpenTurn): Promise<"done" | "fenced"> {
@@ -398,3 +419,7 @@ export class LoadedInstance {
     return showAgain(this.#deps, this.#publisher.target, this.instance);
   }
 }
+
+/** True for what a commit that is missing here would change; an end and a signal's id stay what they are. */
+const mayBeWrong = (why: Extract<Accepted, { kind: "ignored" }>["why"]): boolean =>
+  why === "late" || why === "fenced" || why === "unknown";

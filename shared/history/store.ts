@@ -261,6 +261,12 @@ export class HistoryStore {
     };
   }
 
+  /** True if nothing was appended after this position (HISTORY-4). */
+  async isLast({ stream, subject, lastSeq }: Position): Promise<boolean> {
+    const last = await this.#bus.last(stream, subject, { leader: this.#leader });
+    return (last?.seq ?? 0) === lastSeq;
+  }
+
   async exists(instanceId: string): Promise<boolean> {
     return (await this.#locate(instanceId)) !== undefined;
   }

@@ -31,6 +31,14 @@ export const mutations: readonly Mutation[] = [
     replace: "if (delivery && delivery.seq < 0) {",
   },
   {
+    name: "only the last commit calls a message late",
+    law: "TURN-4",
+    file: "services/orchestrator/turn.ts",
+    find: "this.#hasLastCommit ||= await this.#place.hasLastCommit(this.instanceId);",
+    replace: "this.#hasLastCommit = true;",
+    scenario: "test/simulation/turns/replaced-owner.test.ts",
+  },
+  {
     name: "owed after a redelivery",
     law: "T3",
     file: "services/orchestrator/turn.ts",

@@ -27,6 +27,12 @@ export class HistoryPlace {
     return this.#position;
   }
 
+  /** True if no other owner has appended since; asks the server. */
+  async hasLastCommit(instanceId: string): Promise<boolean> {
+    const { history } = this.#deps;
+    return this.#position ? history.isLast(this.#position) : (await history.load(instanceId)) === undefined;
+  }
+
   movedTo(position: Position): void {
     this.#position = position;
   }
