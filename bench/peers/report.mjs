@@ -72,6 +72,7 @@ export function plot(lines) {
   const parts = [];
   const text = (x, at, text, more = "") =>
     parts.push(`<text x="${x}" y="${at}" ${more}>${escaped(text)}</text>`);
+  parts.push("<title>Holdfast beside Restate, DBOS and BullMQ</title>");
   text(10, 22, "Holdfast beside others, medians of one run", 'font-size="15" font-weight="600"');
   for (const shape of shapes) {
     const bars = columns.flatMap((column, index) => {
