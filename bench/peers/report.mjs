@@ -72,7 +72,6 @@ export function plot(lines) {
   const parts = [];
   const text = (x, at, text, more = "") =>
     parts.push(`<text x="${x}" y="${at}" ${more}>${escaped(text)}</text>`);
-  parts.push("<title>Holdfast beside Restate, DBOS and BullMQ</title>");
   text(10, 22, "Holdfast beside others, medians of one run", 'font-size="15" font-weight="600"');
   for (const shape of shapes) {
     const bars = columns.flatMap((column, index) => {
@@ -96,7 +95,7 @@ export function plot(lines) {
   }
   const style = 'font-family="system-ui, sans-serif" font-size="12" fill="#374151"';
   const box = `xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${y + 10}" width="${width}" height="${y + 10}"`;
-  const back = `<rect width="${width}" height="${y + 10}" fill="#ffffff"/>`;
+  const back = `<title>Holdfast beside Restate, DBOS and BullMQ</title><rect width="${width}" height="${y + 10}" fill="#ffffff"/>`;
   return `<svg ${box} ${style}>${back}\n${parts.join("\n")}\n</svg>\n`;
 }
 
