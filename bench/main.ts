@@ -11,7 +11,7 @@ import { soak } from "./soak.ts";
 import type { Bench, Workload } from "./workload.ts";
 import { workloads } from "./workloads/index.ts";
 
-/** In quick mode nothing new is begun after this long, and what is not over then is given up. */
+/** Quick mode begins no workload after `beginMs` and gives up the running one after `endMs`. */
 const quickLimits = { beginMs: 50_000, endMs: 56_000 };
 /** A workload that is not over by then has failed. */
 const workloadLimitMs = 20 * 60_000;

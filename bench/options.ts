@@ -15,9 +15,9 @@ export interface BenchOptions {
   layout: Layout | undefined;
   /** `always`: the server flushes every write before it answers, as in production. */
   sync: "always" | "default";
-  /** Where the orchestrator leaves a CPU profile. */
+  /** The folder into which the orchestrator writes a CPU profile. */
   cpuProf: string | undefined;
-  /** Beside other engines instead of the floor. */
+  /** True to compare with other engines instead of the floor. */
   peers?: boolean;
   /** How many finished instances `growth` stores. Undefined: its own levels. */
   stored?: number | undefined;

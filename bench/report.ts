@@ -9,7 +9,7 @@ export type Figure = string | number | boolean | Readonly<Record<string, number>
 
 type Aim = { atMost: number } | { atLeast: number };
 
-/** The ratio to the floor, what it should be, and whether it is. */
+/** The ratio to the floor; with an aim also the aim and whether it is met. */
 export const ratioOf = (
   of: string,
   engine: number,

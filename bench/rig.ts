@@ -20,13 +20,13 @@ interface RigSpec {
   /** Arguments of node itself. */
   orchestratorArgv?: string[];
   workerArgv?: string[];
-  /** For all services. */
+  /** Variables for all services. */
   env?: Record<string, string>;
   /** A NATS user for each role, and capabilities. Default: `HOLDFAST_TEST_ROLES` is set. */
   roles?: boolean;
 }
 
-/** For workloads of many instances in the per-instance layout: beyond the default bound they would share after all. */
+/** Gives every instance a stream of its own in workloads with more instances than the default limit allows. */
 export const alwaysOwnStreams = { HISTORY_MAX_STREAMS: "10000" };
 
 const appFile = (name = "app"): string => fileURLToPath(new URL(`./app/${name}.ts`, import.meta.url));

@@ -5,7 +5,7 @@ export interface Spread {
   p99Ms: number;
 }
 
-/** Nearest rank. */
+/** By the nearest-rank method. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
@@ -30,11 +30,11 @@ export function named(prefix: string, figures: Record<string, number>): Record<s
   );
 }
 
-/** From the stamps of one step after the other to how long each took. */
+/** Returns the time between each stamp and the next. */
 export const intervals = (stamps: readonly number[]): number[] =>
   stamps.slice(1).map((stamp, index) => stamp - (stamps[index] ?? stamp));
 
-/** At most so many at a time. */
+/** Runs `count` of them, at most `width` at a time. Returns the results in order. */
 export async function inFlight<T>(
   count: number,
   width: number,

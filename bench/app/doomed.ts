@@ -5,9 +5,9 @@ import { defineActivity, defineOrchestration } from "holdfast";
 import { machineMs } from "../clock.ts";
 
 export interface Death {
-  /** Where the first attempt leaves the time of its death, by which the second knows that it is the second. */
+  /** The first attempt writes the time of its death here; the second finds it and so knows that it is the second. */
   file: string;
-  /** How long the first attempt has run by then. */
+  /** How long the first attempt runs before it dies. */
   afterMs: number;
 }
 

@@ -17,7 +17,7 @@ export const pythonHost = defineSession("python-host", {
   calls: { stamp: call<number, number>() },
 });
 
-/** By work, not by the clock: two on one core take twice as long. */
+/** Does a fixed amount of work, instead of waiting for the clock: two of these on one core take twice as long. */
 const compute = (ms: number): number => {
   let sum = 0;
   for (let i = 0; i < ms * loopsPerMs; i++) sum += Math.sqrt(i);

@@ -35,7 +35,7 @@ export interface InferInput {
   width: number;
 }
 
-/** So many texts, so many at a time; how long it took from the first call to the last answer. */
+/** Sends `texts` texts, `width` at a time. Returns the milliseconds from the first call to the last answer. */
 export const infer = defineOrchestration("infer", {
   async run(ctx, { way, texts: count, width }: InferInput): Promise<number> {
     const ask = await open(ctx, way);

@@ -9,7 +9,7 @@ import { percentile } from "../stats.ts";
 interface PageSpec {
   name: string;
   path: string;
-  /** What is there once it can be used. */
+  /** Selector of an element that is there once the page can be used. */
   usable: string;
 }
 

@@ -10,7 +10,7 @@ export interface Seen {
   bytes: number;
 }
 
-/** So many pages that look at the list and the overview. */
+/** A process with several pages open that show the list and the overview. */
 export class Pages {
   readonly #child: ChildProcess;
 

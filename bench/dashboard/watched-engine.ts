@@ -83,7 +83,7 @@ export async function watchedEngine(options: { rounds: number; instances: number
     aloneCpuUs: middle("alone", "engineUs"),
     gatewayCpuUs: middle("gateway", "engineUs") + middle("gateway", "gatewayUs"),
     pagesCpuUs: middle("pages", "engineUs") + middle("pages", "gatewayUs"),
-    /** What that comes to on a machine the engine fills: CPU with pages against CPU without. */
+    /** How much more CPU the pages cost: the loss of throughput on a machine that is busy with the engine alone. */
     cpuByPages:
       (middle("pages", "engineUs") + middle("pages", "gatewayUs")) /
         (middle("gateway", "engineUs") + middle("gateway", "gatewayUs")) -

@@ -21,7 +21,7 @@ interface FloorLoad {
   steps: number;
   /** Steps of one instance at a time. */
   width: number;
-  /** As in `FloorStart`. */
+  /** See `FloorStart`. */
   direct?: boolean;
 }
 
@@ -29,7 +29,7 @@ export interface FloorRun {
   wallMs: number;
   /** Start to notice, per instance. */
   latencies: number[];
-  /** Of the turns of each instance. */
+  /** Times of the turns, one list for each instance. */
   stamps: number[][];
 }
 

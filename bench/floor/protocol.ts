@@ -16,9 +16,9 @@ export interface FloorStart {
 
 /** Body of the notice at the end. */
 export interface FloorEnd {
-  /** When the worker had each task. */
+  /** Times at which the worker got each task. */
   stamps: number[];
-  /** When the signal came, 0 without one. */
+  /** Time at which the signal came; 0 without one. */
   signalAt: number;
 }
 
@@ -35,7 +35,7 @@ export function floorSettings(): FloorSettings {
   return { url, layout: layout ?? "shared", worker: worker ?? 0 };
 }
 
-/** As large as the engine's own messages of a step with a small input. */
+/** Sizes of the engine's own messages for a step with a small input. */
 export const bodyBytes = { event: 230, task: 190, report: 120 };
 
 const zeros = Buffer.alloc(1024 * 1024, "0");

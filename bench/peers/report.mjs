@@ -1,7 +1,7 @@
 /** The results of a comparison as a Markdown table and as a plot. */
 import { shapes } from "./shapes.mjs";
 
-/** In this order; those that were not run are left out. */
+/** The columns in their order; engines that were not run are left out. */
 const known = [
   "holdfast-shared",
   "holdfast-per-instance",

@@ -55,7 +55,7 @@ async function timed(rounds: number, act: () => Promise<unknown>): Promise<numbe
   return samples;
 }
 
-/** To the orchestration's code going on, as W5. */
+/** Times from sending a signal until the orchestration's code continues, as in W5. */
 async function signals(client: Client, rounds: number): Promise<number[]> {
   const handles = await inFlight(rounds, 32, () => client.start("stamped-signal", null));
   await inFlight(rounds, 32, (index) => untilRunning(client, handles[index]?.instanceId ?? ""));

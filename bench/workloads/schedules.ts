@@ -69,14 +69,14 @@ export const schedules: Workload = {
 };
 
 interface Memory {
-  /** Of the orchestrator: what is in use, and what the process has taken from the system. */
+  /** The orchestrator's heap in use (`heap`) and its resident memory (`orchestrator`). */
   heap: number;
   orchestrator: number;
-  /** Of the server: what is in use. */
+  /** The server's heap in use. */
   nats: number;
 }
 
-/** Garbage collected before the reading. */
+/** Reads the memory in use after a garbage collection. */
 async function memoryOf(rig: Rig): Promise<Memory> {
   const own = await rig.orchestrator?.ask<{ heapUsed: number; rss: number }>("memory");
   return {

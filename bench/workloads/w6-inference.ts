@@ -9,7 +9,7 @@ import type { Bench, Workload } from "../workload.ts";
 interface Way extends InferInput {
   variant: string;
   what: string;
-  /** Also in quick mode. */
+  /** True if quick mode runs it too. */
   quick: boolean;
 }
 
@@ -115,7 +115,7 @@ function verdict(variant: string, perTextMs: number, bareMs: number, warmCallMs:
   return { perTextMs, limitMs, warmCallMs, aim: "perTextMs <= limitMs", met: perTextMs <= limitMs };
 }
 
-/** What one call on an open session costs by itself. */
+/** Returns the median time of a call on an open session. */
 async function warmCall({ client }: Rig): Promise<number> {
   const handle = await client.start("stamped-calls", { n: 200 });
   await handle.signal("go");

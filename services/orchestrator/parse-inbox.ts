@@ -236,7 +236,7 @@ function parseStart(
   };
 }
 
-/** Of a start: checked as the client checks them, because any NATS client may write them. */
+/** Checks the flow options of a start as the client does, because any NATS client may write them. */
 function flowOf(text: string | undefined): Decoded<FlowOptions | undefined> {
   if (text === undefined) return { kind: "ok", value: undefined };
   const json = parseJson(Buffer.from(text));

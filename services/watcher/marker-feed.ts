@@ -30,7 +30,7 @@ interface MarkerFeedInit {
   consumer: string;
   /** Pattern of the keys to follow. */
   keys: string;
-  /** Where announced faults say they occurred. */
+  /** `where` of the faults that this feed announces. */
   where: string;
   /** Settles the message itself; if it throws, the message is delivered again. */
   onExpiry(message: Delivery, key: string): Promise<void>;

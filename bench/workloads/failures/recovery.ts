@@ -68,7 +68,7 @@ const dies = async (rig: Rig, afterMs: number): Promise<Recovery> => {
   return (await (await rig.client.start("recovered", { file, afterMs })).result()) as Recovery;
 };
 
-/** From the death to the second attempt on the other worker. */
+/** Returns the time from the death to the second attempt on the other worker. */
 async function another(rig: Rig, afterMs: number): Promise<number> {
   const { killedAt, resumedAt } = await dies(rig, afterMs);
   await rig.startWorker(); // in the place of the dead one

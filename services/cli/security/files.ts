@@ -178,7 +178,7 @@ function environment(folder: string, { mode, path, tls }: Secured, tenant: Tenan
     .join("");
 }
 
-/** For the first tenant: an installation by compose has one. */
+/** Covers the first tenant only: an installation by compose has one. */
 function composeOverride(folder: string, { mode, tenants }: Secured): string {
   const [tenant] = tenants;
   const place = resolve(folder, tenant?.name ?? "");

@@ -10,7 +10,7 @@ import { type RoleName, roleNames } from "../../../shared/security/index.ts";
 const Keys = z.object({ seed: z.string(), publicKey: z.string() });
 const names = z.array(z.string());
 const Scope = z.object({
-  /** Of workers and clients: the group that logs in as this user. Absent: all that are in no group. */
+  /** The group of workers or clients that logs in as this user. Absent: all that are in no group. */
   group: z.string().optional(),
   activities: z.array(z.object({ queue: z.string(), name: z.string() })).optional(),
   pools: names.optional(),

@@ -23,7 +23,7 @@ export interface Item {
   readonly note: string;
   readonly from: number;
   readonly to?: number | undefined;
-  /** When the item continues by itself. */
+  /** The time at which the item continues by itself. */
   readonly dueAt?: number | undefined;
   /** The session on which the work runs. */
   readonly on?: string | undefined;

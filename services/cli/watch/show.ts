@@ -31,7 +31,7 @@ export async function show(
   return last?.ended ? last.tree.branch.status : "interrupted";
 }
 
-/** No event says that an instance is parked, so the lines of events need one more. */
+/** The line that says that the instance is parked: no event of its history says so. */
 function parkedLine({ tree: { branch } }: Snapshot): string | undefined {
   if (branch.status !== "parked") return undefined;
   return `${branch.instanceId} is parked, it cannot go on: ${branch.note}`;

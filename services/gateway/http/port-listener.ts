@@ -10,11 +10,11 @@ import { type Clock, once, type Service } from "../../../shared/runtime/index.ts
 
 export type App = Pick<Hono, "fetch">;
 
-/** Where a gateway's requests come in: a port, or the part of one that answers to a host name. */
+/** Takes a gateway's requests: from a port of its own, or those of a shared port that name its host. */
 export interface GatewayListener extends Service {
   /** The address with the port that is actually bound. */
   readonly url: string;
-  /** From now on this application answers. */
+  /** Lets this application answer from now on. */
   serve(app: App): void;
 }
 

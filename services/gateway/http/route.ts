@@ -36,7 +36,7 @@ export interface RouteSpec<P = unknown, Q = unknown, B = unknown, A = unknown> {
   /** The operation's name in the OpenAPI file. */
   id: string;
   method: "get" | "post";
-  /** In hono's form: `/api/instances/:id`. */
+  /** The path in hono's form: `/api/instances/:id`. */
   path: string;
   tag: string;
   summary: string;

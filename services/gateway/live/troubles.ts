@@ -37,7 +37,7 @@ export interface TroubleInput {
   now: number;
   bus: { connected: boolean; awaySince?: number | undefined };
   counts: Counts;
-  /** Of the engine's own instances. */
+  /** Counts of the engine's own instances. */
   engineCounts: Counts;
   sessions: readonly SessionRow[];
   workers: readonly WorkerInfo[];

@@ -30,7 +30,7 @@ export function flowRoutes({ client }: GatewayParts): RouteSpec[] {
   ];
 }
 
-/** As its keeper answers; where it does not, as it wrote last. */
+/** Asks the keeper; if it does not answer, takes the status that it wrote last. */
 async function waitingOf(
   client: Client,
   { instanceId, customStatus }: { instanceId: string; customStatus?: unknown },

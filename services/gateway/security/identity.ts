@@ -34,7 +34,7 @@ export interface TokenScope {
 }
 
 export interface Identity extends Grant {
-  /** For the audit: the token's name, or the person's. */
+  /** The name in the audit: the token's, or the person's. */
   name: string;
   scope?: TokenScope | undefined;
 }

@@ -14,7 +14,7 @@ export interface ConfiguredToken extends Omit<Grant, "payloads"> {
 }
 
 export interface KnownToken extends Identity {
-  /** In cookies; reveals nothing of the token. */
+  /** Stands in cookies; the token cannot be derived from it. */
   id: string;
   digest: Buffer;
   expiresAt?: number | undefined;

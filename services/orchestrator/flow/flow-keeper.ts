@@ -34,7 +34,7 @@ export const keeperQueries = { start: "start", mayWait: "may-wait" } as const;
 const messagesPerExecution = 300;
 const rememberedRequests = 2000;
 const statusEveryMs = 1_000;
-/** In one answer. */
+/** Most keys in one answer. */
 const mostWaitingKeys = 100;
 
 export const flowKeeper = defineOrchestration(flowOrchestration, {

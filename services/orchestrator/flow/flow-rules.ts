@@ -139,7 +139,7 @@ function startableAt({ rate }: FlowKeyState): number | undefined {
   return rate && rate.tat - (rate.burst - 1) * rate.intervalMs;
 }
 
-/** When `advance` may have something to do if no message comes before. */
+/** Returns the next time at which `advance` may have something to do, if no message comes before. */
 export function nextInstant(state: FlowKeyState): number | undefined {
   const times: number[] = [];
   if (state.debounced) times.push(state.debounced.dueAt);

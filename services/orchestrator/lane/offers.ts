@@ -50,7 +50,7 @@ export interface SessionHolder {
 /** An offer that no worker has answered yet. */
 interface Offer {
   readonly subject: string;
-  /** Of calls: only the holder of their session can answer. */
+  /** Set for calls of sessions: only the holder of the session can answer. */
   readonly holder: SessionHolder | undefined;
   readonly since: number;
   giveUp(): void;

@@ -76,7 +76,7 @@ export class Partition {
     this.#instances.ask(instanceId, question);
   }
 
-  /** For messages that come straight from other orchestrators; the instance need not be in memory. */
+  /** Takes a message that another orchestrator sent directly; the instance need not be in memory. */
   put(instanceId: string, mail: Mail): void {
     this.#instances.put(instanceId, mail);
   }

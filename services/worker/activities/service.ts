@@ -5,7 +5,7 @@
  * ACTIVITY-1 No more user code at a time than there are slots, over all activities.
  * ACTIVITY-2 A task is acknowledged only after its report is stored, or when its instance no longer waits
  *    (cancelled, dead-lettered).
- * ACTIVITY-3 While a worker holds a task, it keeps telling the server so; when this process dies, the task
+ * ACTIVITY-3 While a worker holds a task, it confirms that to the server again and again; when this process dies, the task
  *    goes to another, after `ackWaitMs` at the latest. The server does not know a task that came by the lane:
  *    its owner asks the worker for it.
  * ACTIVITY-4 A task that cannot start soon is given back while others may have a slot, but never so often
@@ -56,7 +56,7 @@ export class ActivityService implements Service {
   readonly #limited: LimitedPull[];
   readonly #lane: TaskLane;
   readonly #cancels: CancelNotices;
-  /** By attempt. */
+  /** Key: the attempt. */
   readonly #held = new Map<string, HeldTask>();
   readonly #reported: ReportedTasks;
   readonly #line: WaitingLine;

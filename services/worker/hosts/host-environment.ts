@@ -6,10 +6,10 @@ import { availableParallelism } from "node:os";
 import { gpuAssignment, threadLimits } from "../../../shared/inference/index.ts";
 import { withoutLogin } from "../../../shared/runtime/index.ts";
 
-/** With more hosts than this, not all of them compute at the same time. */
+/** Assumes that of more hosts than this, some are idle. */
 const mostBusy = 8;
 
-/** How the worker logs in, and what else only services need. */
+/** Variables with which the worker logs in, and others that only services need. Hosts do not get them. */
 const secrets = [
   "NATS_USER",
   "NATS_PASSWORD",
@@ -54,6 +54,6 @@ export function hostEnvironment(
 /** Types that declare themselves not thread-safe are checked everywhere but in production. */
 export const checksThreadSafety = (): boolean => process.env.NODE_ENV !== "production";
 
-/** For libraries that read no variable, onnxruntime among them. */
+/** The share of the cores as a number, for libraries that read no variable, such as onnxruntime. */
 export const threadsOf = ({ OMP_NUM_THREADS: limit }: NodeJS.ProcessEnv): number =>
   Math.max(1, Math.floor(Number(limit)) || 1);

@@ -22,7 +22,7 @@ interface UnrecordedResult {
  * Long enough for a turn that waits for its append; a result not confirmed by then goes through the inbox.
  */
 const recordedMs = 2_000;
-/** How often owners are asked, and how long one may take before it is. */
+/** Interval at which owners are asked about reports at least this old; also how long an owner may take to answer. */
 const sweepMs = 100;
 /** Any instance id will do: an empty report is answered with `elsewhere`. */
 const anyInstance = "probe";

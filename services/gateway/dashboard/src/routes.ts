@@ -20,7 +20,7 @@ export type Pattern = (typeof routes)[number]["pattern"];
 export interface Found {
   pattern: Pattern;
   params: Record<string, string>;
-  /** Of the browser's tab: first what tells one tab from another. */
+  /** Title of the browser's tab. It begins with the words in which tabs differ. */
   title: string;
 }
 

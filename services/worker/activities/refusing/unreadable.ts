@@ -19,7 +19,7 @@ import type { TaskDeps } from "../running/run-task.ts";
 import type { DecodedTask } from "./decode-task.ts";
 
 const giveBackMs = 2_000;
-/** After this many deliveries no worker that could read the task has taken it. */
+/** After this many deliveries the task is no longer given back: no worker that can read it has taken it. */
 const mostDeliveries = 20;
 
 /** Names the task and the attempt: these fields never change between generations. */
@@ -48,7 +48,7 @@ export function refuseUnreadable(deps: Deps, delivery: Delivery, refused: Refuse
   return true;
 }
 
-/** For a session's work: no other worker could do it. */
+/** Refuses a call of a session at once, because no other worker holds the session. */
 export function refuseUnreadableCall(deps: Deps, delivery: Delivery, why: string): boolean {
   const call = decode(Call, delivery.body);
   if (call.kind === "invalid") return false;

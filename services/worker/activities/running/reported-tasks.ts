@@ -17,7 +17,7 @@ export class ReportedTasks {
    * again.
    */
   readonly #inInbox = new RecentTimes(rememberedTasks, inInboxMs);
-  /** Of the tasks in `#inInbox`; bounded as that is. */
+  /** Capabilities of the tasks in `#inInbox`, at most as many. */
   readonly #capabilities = new Map<string, string>();
 
   constructor(clock: Clock) {

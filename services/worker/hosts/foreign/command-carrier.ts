@@ -149,7 +149,7 @@ export class CommandCarrier implements Carrier {
   }
 }
 
-/** For a host that does not report its memory itself; works on Linux only. */
+/** Memory of a host that does not report it itself; undefined except on Linux. */
 function residentBytes(pid: number): number | undefined {
   try {
     const kilobytes = /^VmRSS:\s*(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];

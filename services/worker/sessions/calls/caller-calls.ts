@@ -46,7 +46,7 @@ interface Over {
 export class CallerCalls {
   readonly #deps: SessionDeps;
   readonly #onWork: OnWork;
-  /** By call and epoch; ended calls in the order in which they ended. */
+  /** Key: call and epoch. Ended calls are in the order in which they ended. */
   readonly #calls = new Map<string, Open | Over>();
   #keptBytes = 0;
   #timer: Timer | undefined;

@@ -31,10 +31,10 @@ interface CallsInit extends CallRunnerInit {
   state: HostSession;
   /** The opener's option, for a session without a type. */
   concurrency?: Concurrency | undefined;
-  /** No call runs and none waits. */
+  /** Called when no call runs and none waits. */
   onQuiet: () => void;
   onBusy: () => void;
-  /** The right turned out to be over before the next call began. */
+  /** Called when the lease turns out to be lost before the next call begins. */
   onFenced?: () => void;
   /** A run has ended and the next has not begun. */
   onRan: () => void;

@@ -98,7 +98,7 @@ export class Claims implements Service {
     await Promise.all([this.#forwarding.stop(), ...this.#pullers.map((puller) => puller.stop())]);
   });
 
-  /** There may be room again. */
+  /** Looks at the waiting claims again, because there may be room for one. */
   roomChanged(): void {
     this.#waiting.changed();
   }

@@ -34,7 +34,7 @@ export class MetadataReporter {
     this.#waiting = before ? before.#waiting : undefined;
   }
 
-  /** For a host that makes the state anew under the same epoch. */
+  /** The metadata so far; a host that makes the state anew under the same epoch gets it. */
   get metadata(): Readonly<Record<string, string>> {
     return this.#metadata;
   }

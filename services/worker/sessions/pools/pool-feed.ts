@@ -63,7 +63,7 @@ export class PoolFeed {
   readonly #capacity: number;
   readonly #growth: PoolGrowth;
   readonly #stopping = new AbortController();
-  /** By attempt. */
+  /** Key: the attempt. */
   readonly #held = new Map<string, HeldCall>();
   /** Resolves when the feed is stopped and the server hands this member nothing more. */
   readonly #flowing: Promise<void>;
@@ -160,7 +160,10 @@ export class PoolFeed {
     else this.#sort(task, delivery);
   }
 
-  /** For calls that arrive while the feed is being stopped. Sooner, the call would come here again (MEMBER-4). */
+  /**
+   * Gives back a call that arrives while the feed is being stopped. It waits until the server sends nothing more to
+   * this member: otherwise the call would come here again (MEMBER-4).
+   */
   #turnAway(task: ActivityTask, delivery: Delivery): void {
     void this.#flowing.then(() => giveBack(this.#init.deps, task, delivery));
   }

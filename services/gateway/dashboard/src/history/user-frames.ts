@@ -1,7 +1,7 @@
 /** The user's own frames of a stack, without those of the engine and of Node. Pure. */
 const engine = /\(?node:|\/node_modules\/|\/dist\/(?:services|shared|schemas)\/[\w/.-]+\.js/;
 
-/** Where nothing of the user's is left, the stack as it is: it says more than no frames at all. */
+/** Returns the whole stack if none of its frames is the user's: that says more than no frames. */
 export function userFrames(stack: string): string {
   const lines = stack.split("\n");
   const isFrame = (line: string) => /^\s+at /.test(line);

@@ -61,7 +61,7 @@ export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, deps: unkn
   return { data, error, loading, reload, set: useCallback((change) => set(change), []) };
 }
 
-/** For what no live event tells of. */
+/** Reloads at an interval, for data whose changes send no live event. */
 export function useEvery(ms: number, reload: () => void): void {
   useEffect(() => {
     const timer = setInterval(reload, ms);

@@ -66,7 +66,7 @@ const allColumns: readonly Column[] = [
 
 const usual = allColumns.filter((column) => !column.extra).map(({ key }) => key);
 
-/** In the table's order, whatever the order in the address. */
+/** Returns the chosen columns in the table's order, not in that of the address. */
 export function chosenColumns(wanted: string | null): Column[] {
   const keys = wanted === null ? usual : wanted.split(",");
   return allColumns.filter(({ key }) => keys.includes(key));

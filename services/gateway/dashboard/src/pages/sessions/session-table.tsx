@@ -103,7 +103,7 @@ export function evict(row: SessionRow): void {
   );
 }
 
-/** For a session that belongs to a key. */
+/** Asks whether to close the session of a key, then asks its keeper to do it. */
 export function closeKey(row: SessionRow): void {
   const key = row.metadata["holdfast-key"] ?? "";
   ask({
