@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { Epoch, EventId, InstanceId, Name, SessionId, WorkerId } from "./ids.ts";
-import { LossReason } from "./loss.ts";
+import { LossDetail, LossReason } from "./loss.ts";
 import { Failure, Follower, Parent, Payload, SchemaVersion } from "./payload.ts";
 import {
   Attachment,
@@ -222,7 +222,7 @@ const sessionEvents = [
     sessionId: SessionId,
     on: Attachment.optional(),
     reason: LossReason,
-    detail: z.string().optional(),
+    detail: LossDetail.optional(),
   }),
   event("session.parked", { sessionId: SessionId, epoch: Epoch }),
   event("session.checkpointed", { sessionId: SessionId, checkpoint: CheckpointRef }),

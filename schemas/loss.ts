@@ -18,6 +18,9 @@ export const LossReason = z.enum([
 ]);
 export type LossReason = z.infer<typeof LossReason>;
 
+/** What its holder said of it. Users' code may have written it: `ctx.session.abort(why)`, the error of a host. */
+export const LossDetail = z.string();
+
 interface LossReasonRow {
   /** The holder released the session in good order. No call is blamed, and a checkpoint carries the state on. */
   planned: boolean;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { InstanceId, Name, SessionId, WorkerId } from "./ids.ts";
-import { LossReason, OnLost } from "./loss.ts";
+import { LossDetail, LossReason, OnLost } from "./loss.ts";
 import { Failure, Parent, Payload, SchemaVersion } from "./payload.ts";
 import { SessionBlob } from "./session.ts";
 import { SessionPhaseKind } from "./session-phases.ts";
@@ -64,7 +64,7 @@ export const SessionRecord = wireObject({
   initMs: z.number().optional(),
   /** Set if the session has its own lease time. The watcher's grace period after an outage is as long (S14). */
   leaseTtlMs: z.int().min(1000).optional(),
-  lost: wireObject({ reason: LossReason, detail: z.string().optional(), at: z.number() }).optional(),
+  lost: wireObject({ reason: LossReason, detail: LossDetail.optional(), at: z.number() }).optional(),
   error: Failure.optional(),
   /** How often `init` made its state, and how often its rebuild activity was begun. @generation 2 */
   inits: z.int().nonnegative().optional(),

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { Epoch, EventId, InstanceId, Name, SessionId, WorkerId } from "./ids.ts";
-import { LossReason, OnLost } from "./loss.ts";
+import { LossDetail, LossReason, OnLost } from "./loss.ts";
 import { Failure, Payload } from "./payload.ts";
 import { wireObject } from "./wire-object.ts";
 
@@ -227,7 +227,7 @@ export const SessionPhase = z.discriminatedUnion("kind", [
     kind: z.literal("lost"),
     on: Attachment.optional(),
     reason: LossReason,
-    detail: z.string().optional(),
+    detail: LossDetail.optional(),
   }),
   wireObject({ kind: z.literal("failed"), error: Failure }),
   wireObject({ kind: z.literal("closed") }),
@@ -259,7 +259,7 @@ export const SessionState = wireObject({
   /** The latest loss, also after another worker claimed the session: one turn may record both. */
   lastLost: wireObject({
     reason: LossReason,
-    detail: z.string().optional(),
+    detail: LossDetail.optional(),
     at: z.number(),
     epoch: Epoch.optional(),
   }).optional(),

@@ -15,7 +15,8 @@ export interface Audited {
   with?: Record<string, string> | undefined;
 }
 
-const readEveryMs = 60_000;
+/** For how long one entry stands, while the same caller reads the same thing again and again. */
+const standsMs = { one: 60_000, list: 3_600_000 };
 const mostNoted = 10_000;
 
 export class Audit {
@@ -23,7 +24,7 @@ export class Audit {
   readonly #names: Subjects;
   readonly #clock: Clock;
   readonly #reads: boolean;
-  /** Reads in the audit already: `caller action target` to the time of the entry. */
+  /** Reads in the audit already: `caller action target` to the time until which the entry stands. */
   readonly #noted = new Map<string, number>();
 
   constructor(bus: Bus, names: Subjects, clock: Clock, { reads }: { reads: boolean }) {
@@ -44,19 +45,19 @@ export class Audit {
 
   /**
    * Before users' values are shown (GATEWAY-8). A page that follows an instance asks after every turn: one entry
-   * stands for a minute.
+   * stands for a minute. Of a list, of which somebody may have a page open all day, one stands for an hour: entries of
+   * reads must not push those of changes out of the stream.
    */
-  async read(caller: Caller, what: Audited): Promise<void> {
+  async read(caller: Caller, what: Audited, kind: keyof typeof standsMs = "one"): Promise<void> {
     if (!this.#reads) return;
     const now = this.#clock.monotonic();
     const key = JSON.stringify([caller.name, caller.from, what.action, what.target]);
-    const last = this.#noted.get(key);
-    if (last !== undefined && now - last < readEveryMs) return;
+    if (now < (this.#noted.get(key) ?? now)) return;
     await this.asked(caller, what);
     this.#noted.delete(key);
-    this.#noted.set(key, now);
-    for (const [oldest, at] of this.#noted) {
-      if (now - at < readEveryMs && this.#noted.size <= mostNoted) break;
+    this.#noted.set(key, now + standsMs[kind]);
+    for (const [oldest, until] of this.#noted) {
+      if (now < until && this.#noted.size <= mostNoted) break;
       this.#noted.delete(oldest);
     }
   }

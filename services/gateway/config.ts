@@ -68,7 +68,7 @@ export const gatewaySettings = {
   GATEWAY_AUDIT_READS: setting.flag
     .default(true)
     .describe(
-      "Records in the audit, too, which caller looked at which values: once a minute for each caller and each instance or session.",
+      "Records in the audit, too, which caller looked at which values: once a minute for each caller and each instance or session, once an hour for a list.",
     ),
   GATEWAY_TRUSTED_PROXIES: setting.list
     .refine(areNetworks, "must be addresses or networks like 10.0.0.5 or 10.0.0.0/8")
@@ -92,7 +92,9 @@ export const gatewaySettings = {
   GATEWAY_MAX_HISTORY_BYTES: setting
     .wholeNumber(64 * 1024, 1024 * 1024 * 1024)
     .default(64 * 1024 * 1024)
-    .describe("Largest history that is read into memory for a page or a download."),
+    .describe(
+      "Largest history that is read into memory for a page or a download; a page of a stream ends there.",
+    ),
   ...oidcSettings,
 };
 

@@ -140,7 +140,12 @@ export function gatewayApp(options: AppOptions): Hono {
       histories: parts.histories,
       overview: parts.overview,
       admit: (c, instanceId) => admit(c, "events", instanceId),
+      recordRead: (who, target) => parts.audit.read(who, { action: "events", target }, "list"),
       busConnected: server.busConnected,
+      onReconnected: (listener) =>
+        parts.bus.onState(({ kind }) => {
+          if (kind === "reconnected") listener();
+        }),
     }),
   );
   app.all("/api/*", (c) => {

@@ -10,6 +10,7 @@ import { CallBody, CallPath, keyedHandle } from "../routes/index.ts";
 import { shapeOf } from "../security/index.ts";
 import { busAway, Problem, toProblem } from "./problem.ts";
 import type { Caller } from "./route.ts";
+import { withoutUsersWords } from "./users-words.ts";
 
 interface CallStreamSource {
   client: Client;
@@ -49,7 +50,8 @@ export function serveCallStream(source: CallStreamSource): Handler {
         for await (const chunk of calling) await send("chunk", shown(chunk));
         await send("result", { ok: true, output: shown(await calling.result) });
       } catch (error) {
-        if (!gone.signal.aborted) await send("error", toProblem(error).body());
+        const shownError = payloads ? error : withoutUsersWords(error);
+        if (!gone.signal.aborted) await send("error", toProblem(shownError).body());
       } finally {
         gone.abort();
       }

@@ -26,8 +26,11 @@ export interface EventSource {
   broadcast: Broadcast;
   histories: Histories;
   overview(): Promise<Overview>;
-  admit(c: Context, instanceId: string | undefined): Promise<Pick<Caller, "payloads" | "scope">>;
+  admit(c: Context, instanceId: string | undefined): Promise<Caller>;
+  /** Before rows with users' values are sent (GATEWAY-8). */
+  recordRead(caller: Caller, what: string): Promise<void>;
   busConnected(): boolean;
+  onReconnected(listener: () => void): () => void;
 }
 
 /** Limit of open pages per gateway; each holds a connection open. */
@@ -42,7 +45,7 @@ export function serveEvents(source: EventSource): Handler {
         .join("; ");
       throw new Problem({ status: 400, code: "invalid_input", message });
     }
-    const { payloads, scope } = await source.admit(c, query.data.instance);
+    const caller = await source.admit(c, query.data.instance);
     if (source.broadcast.size >= mostListeners) {
       throw new Problem({ status: 503, code: "too_many_listeners", message: "Too many pages are open" });
     }
@@ -50,7 +53,12 @@ export function serveEvents(source: EventSource): Handler {
     c.header("cache-control", "no-store");
     c.header("x-accel-buffering", "no");
     // A token for some orchestrations follows one instance, not the whole installation.
-    const wanted = new Set<Topic>(scope?.orchestrations ? [] : query.data.topics);
+    const wanted = new Set<Topic>(caller.scope?.orchestrations ? [] : query.data.topics);
+    const rows = [...wanted].filter((topic) => topic !== "overview");
+    // Without NATS there is no entry in the audit, and no values: the page comes again when NATS is back.
+    const unrecorded = caller.payloads && rows.length > 0 && !source.busConnected();
+    if (caller.payloads && rows.length > 0 && !unrecorded)
+      await source.recordRead(caller, rows.sort().join(","));
     return stream(c, async (out) => {
       let end: () => void = () => undefined;
       const over = new Promise<void>((resolve) => {
@@ -58,16 +66,18 @@ export function serveEvents(source: EventSource): Handler {
       });
       const seat = source.broadcast.join({
         topics: wanted,
-        payloads,
+        payloads: caller.payloads && !unrecorded,
         write: async (text) => void (await out.write(text)),
         close: end,
       });
       out.onAbort(end);
+      const unlisten = unrecorded ? source.onReconnected(end) : () => undefined;
       const unwatch = await watchInstance(source, query.data.instance, () =>
         seat.send("changed", { instanceId: query.data.instance }),
       );
       seat.send("hello", wanted.has("overview") ? { overview: await source.overview() } : {});
       await over;
+      unlisten();
       unwatch();
       seat.leave();
     });

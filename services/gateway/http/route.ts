@@ -55,8 +55,12 @@ export interface RouteSpec<P = unknown, Q = unknown, B = unknown, A = unknown> {
    * (GATEWAY-8).
    */
   reads?: (input: { params: P; query: Q; body: B }) => string;
+  /** The same for a list that shows values of many. */
+  lists?: string;
   /** The answer is a user's value and nothing else: callers that may not see values are refused. */
   valueOnly?: boolean;
+  /** Users' code answers: what it throws has words of its own, which are users' values too. */
+  runsCode?: boolean;
   act(input: RouteInput<P, Q, B>): Promise<A | Reply> | A | Reply;
 }
 

@@ -8,6 +8,7 @@ import { requirePayloads, requireScope } from "./admission.ts";
 import { type Origins, requireOwnPage, requireRole, requireWritable } from "./guards.ts";
 import { busAway, Problem } from "./problem.ts";
 import { type Caller, Reply, type RouteSpec } from "./route.ts";
+import { auditedWords, withoutUsersWords, wordsOf } from "./users-words.ts";
 
 interface RouteServer {
   caller(c: Context): Caller | undefined;
@@ -33,17 +34,11 @@ export function serveRoute(spec: RouteSpec, server: RouteServer): Handler {
     if (!spec.offline && !server.busConnected()) throw busAway();
     await requireScope(caller.scope, requestOf(spec, params), server.orchestrationOf);
     if (spec.valueOnly) requirePayloads(spec, caller);
-    if (spec.reads && caller.payloads)
-      await server.audit.read(caller, { action: spec.id, target: spec.reads({ params, query, body }) });
+    if (caller.payloads) await recordRead(spec, server.audit, { params, query, body, caller });
     const audited = spec.audit && { action: spec.id, ...spec.audit({ params, query, body }) };
     if (audited) await server.audit.asked(caller, audited);
-    const answer = await act(spec, server.audit, caller, audited, {
-      params,
-      query,
-      body,
-      caller,
-      signal: c.req.raw.signal,
-    });
+    const input = { params, query, body, caller, signal: c.req.raw.signal };
+    const answer = await act(spec, server.audit, audited, input);
     c.header("cache-control", "no-store");
     if (!(answer instanceof Reply)) {
       const shown = hide && !caller.payloads ? hide(answer) : answer;
@@ -53,6 +48,15 @@ export function serveRoute(spec: RouteSpec, server: RouteServer): Handler {
     if (answer.body instanceof Uint8Array) return c.body(new Uint8Array(answer.body).buffer);
     return c.json(answer.body as object, spec.status ?? 200);
   };
+}
+
+async function recordRead(
+  { id: action, reads, lists }: RouteSpec,
+  audit: Audit,
+  input: Omit<Parameters<RouteSpec["act"]>[0], "signal">,
+): Promise<void> {
+  if (reads) await audit.read(input.caller, { action, target: reads(input) });
+  if (lists !== undefined) await audit.read(input.caller, { action, target: lists }, "list");
 }
 
 /** The caller of a public route without a token: has the rights that every caller has. */
@@ -74,15 +78,15 @@ function requestOf({ id, path }: RouteSpec, params: unknown) {
 async function act(
   spec: RouteSpec,
   audit: Audit,
-  caller: Caller,
   audited: Audited | undefined,
   input: Parameters<RouteSpec["act"]>[0],
 ): Promise<unknown> {
+  const { caller } = input;
   try {
     return await spec.act(input);
   } catch (error) {
-    if (audited) await audit.failed(caller, audited, error instanceof Error ? error.message : String(error));
-    throw error;
+    if (audited) await audit.failed(caller, audited, spec.runsCode ? auditedWords(error) : wordsOf(error));
+    throw spec.runsCode && !caller.payloads ? withoutUsersWords(error) : error;
   }
 }
 

@@ -91,7 +91,7 @@ const ListQuery = z.object({
   cursor: z.string().refine(isCursor, "is not a cursor of this list").optional(),
 });
 
-export function instanceRoutes({ client, histories, live }: GatewayParts): RouteSpec[] {
+export function instanceRoutes({ client, config, histories, live }: GatewayParts): RouteSpec[] {
   return [
     route({
       id: "startOrchestration",
@@ -149,6 +149,7 @@ export function instanceRoutes({ client, histories, live }: GatewayParts): Route
       role: "viewer",
       query: ListQuery,
       answer: InstanceList,
+      lists: "orchestrations",
       act({ query: { limit, cursor, ...filter }, caller }) {
         const narrowed = { ...filter, names: caller.scope?.orchestrations, withoutErrors: !caller.payloads };
         const page = live.instances.page(narrowed, limit, cursor);
@@ -247,9 +248,11 @@ export function instanceRoutes({ client, histories, live }: GatewayParts): Route
       reads: ({ params }) => params.id,
       async act({ params, query, signal }) {
         const items: StreamPage["items"] = [];
+        let bytes = 0;
         for await (const item of client.stream(params.id, { after: query.after, follow: false, signal })) {
           items.push(item);
-          if (items.length >= query.limit) break;
+          bytes += JSON.stringify(item.chunk)?.length ?? 0;
+          if (items.length >= query.limit || bytes >= config.maxHistoryBytes) break;
         }
         return { items, offset: items.at(-1)?.offset ?? query.after };
       },

@@ -60,15 +60,14 @@ export function keyedRoutes({ client }: GatewayParts): RouteSpec[] {
       answer: KeyDescription,
       reads: ({ params }) => keyedSessionId(params.type, params.key),
       async act({ params, caller }) {
-        const { record, explanation, live, figures } = await client.sessions.describe(
-          keyedSessionId(params.type, params.key),
-        );
+        const described = await client.sessions.describe(keyedSessionId(params.type, params.key));
+        const { record, live, figures } = described;
         const { lossCapability: _, ...shown } = record;
         return {
           ok: true as const,
           sessionId: record.sessionId,
           session: { ...shown, key: record.metadata[keyMetadataKey], live, figures },
-          sentences: sentencesFor(explanation, record.error?.message, caller),
+          sentences: sentencesFor(described, caller),
         };
       },
     }),
@@ -98,6 +97,7 @@ export function keyedRoutes({ client }: GatewayParts): RouteSpec[] {
       role: "operator",
       params: CallPath,
       body: CallBody,
+      runsCode: true,
       answer: CallResult,
       audit: ({ params }) => ({
         target: keyedSessionId(params.type, params.key),

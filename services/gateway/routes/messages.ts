@@ -29,6 +29,7 @@ export function messageRoutes({ client }: GatewayParts): RouteSpec[] {
         input: z.string().optional().meta({ description: "Input of the query as JSON" }),
         wait: z.coerce.number().min(0.1).max(60).default(10),
       }),
+      runsCode: true,
       answer: QueryAnswer,
       reads: ({ params }) => params.id,
       async act({ params, query }) {
@@ -64,6 +65,7 @@ export function messageRoutes({ client }: GatewayParts): RouteSpec[] {
         waitFor: z.enum(["accepted", "completed"]).default("completed"),
         wait: z.number().min(0.1).max(60).default(30),
       }),
+      runsCode: true,
       answer: UpdateResult,
       audit: ({ params, body }) => ({
         target: params.id,

@@ -42,6 +42,7 @@ export function poolRoutes({ client }: GatewayParts): RouteSpec[] {
       summary: "Pools of sessions and their sizes",
       role: "viewer",
       answer: PoolList,
+      lists: "pools",
       act: async () => ({ rows: await client.pools.list() }),
     }),
     route({
@@ -87,6 +88,7 @@ export function poolRoutes({ client }: GatewayParts): RouteSpec[] {
         options: z.record(z.string(), z.unknown()).default({}).meta({ description: "As of ctx.usePool" }),
         wait: z.number().min(0.1).max(3600).default(30),
       }),
+      runsCode: true,
       answer: CallResult,
       audit: ({ params }) => ({ target: params.type, with: { call: params.call } }),
       async act({ params, body, signal }) {

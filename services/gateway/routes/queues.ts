@@ -50,7 +50,7 @@ export function queueRoutes({ streams, client }: GatewayParts): RouteSpec[] {
         before: z.coerce.number().int().positive().optional(),
       }),
       answer: DeadList,
-      reads: () => "dead letters",
+      lists: "dead letters",
       act: ({ query }) => client.dead.list(query),
     }),
     route({

@@ -38,7 +38,7 @@ export function scheduleRoutes({ client }: GatewayParts): RouteSpec[] {
       role: "viewer",
       query: z.object({ all: z.enum(["true", "false"]).default("false") }),
       answer: ScheduleList,
-      reads: () => "schedules",
+      lists: "schedules",
       act: async ({ query }) => ({ rows: await client.schedules.list({ all: query.all === "true" }) }),
     }),
     route({

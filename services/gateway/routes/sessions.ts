@@ -1,6 +1,7 @@
 /** Sessions: list, describe, explain, evict, drain, send an event. */
 import { z } from "zod";
 import { keyMetadataKey, Name, SessionId } from "../../../schemas/index.ts";
+import type { SessionDescription } from "../../../shared/sdk/index.ts";
 import { notFound } from "../http/problem.ts";
 import { Reply, type RouteSpec, route } from "../http/route.ts";
 import { SessionRow } from "../live/rows.ts";
@@ -12,18 +13,17 @@ export const SessionList = z.strictObject({ rows: z.array(SessionRow), matching:
 export const SessionExplained = z.strictObject({ sessionId: SessionId, sentences: z.array(z.string()) });
 export const SessionAccepted = z.strictObject({ ok: z.literal(true), sessionId: SessionId });
 
-/**
- * Hides the message of a thrown error, which sentences about a session may quote, from callers that may not
- * see values.
- */
-export const sentencesFor = (
-  sentences: string[],
-  thrown: string | undefined,
+/** Sentences about a session may quote what its code threw, and why its holder gave it up. */
+export function sentencesFor(
+  { record, explanation }: Pick<SessionDescription, "record" | "explanation">,
   { payloads }: { payloads: boolean },
-) =>
-  payloads || !thrown
-    ? sentences
-    : sentences.map((sentence) => sentence.replaceAll(thrown, `(${shapeOf(thrown)})`));
+): string[] {
+  const quoted = [record.error?.message, record.lost?.detail].flatMap((text) => text || []);
+  if (payloads) return explanation;
+  return explanation.map((sentence) =>
+    quoted.reduce((hidden, text) => hidden.replaceAll(text, `(${shapeOf(text)})`), sentence),
+  );
+}
 
 const ofSession = z.object({ id: SessionId });
 
@@ -51,6 +51,7 @@ export function sessionRoutes({ client, live }: GatewayParts): RouteSpec[] {
         limit: z.coerce.number().int().min(1).max(2000).default(500),
       }),
       answer: SessionList,
+      lists: "sessions",
       act({ query }) {
         const phases = query.phase?.split(",");
         const wanted = (query.metadata?.split(",") ?? []).map((pair) => {
@@ -93,9 +94,10 @@ export function sessionRoutes({ client, live }: GatewayParts): RouteSpec[] {
       role: "viewer",
       params: ofSession,
       answer: SessionExplained,
+      reads: ({ params }) => params.id,
       async act({ params, caller }) {
-        const { explanation, record } = await client.sessions.describe(params.id);
-        return { sessionId: params.id, sentences: sentencesFor(explanation, record.error?.message, caller) };
+        const described = await client.sessions.describe(params.id);
+        return { sessionId: params.id, sentences: sentencesFor(described, caller) };
       },
     }),
     route({

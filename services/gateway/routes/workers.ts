@@ -28,6 +28,7 @@ export function workerRoutes({ client, live }: GatewayParts): RouteSpec[] {
       summary: "Workers that are alive",
       role: "viewer",
       answer: WorkerList,
+      lists: "workers",
       act: () => ({ rows: live.workers().map(workerRow) }),
     }),
     route({
@@ -39,6 +40,7 @@ export function workerRoutes({ client, live }: GatewayParts): RouteSpec[] {
       role: "viewer",
       params: ofWorker,
       answer: WorkerRow,
+      reads: ({ params }) => params.id,
       act: ({ params }) => known(params.id),
     }),
     route({

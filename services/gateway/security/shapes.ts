@@ -1,10 +1,10 @@
 /**
  * Users' values as shapes, for callers who may not see values (GATEWAY-7). The answer's schema says which
- * parts are users' values: parts it leaves open (`z.unknown()`), payloads, and the messages of errors,
- * which users' code writes. A field that is added later is hidden unless its schema says what it is.
+ * parts are users' values: parts it leaves open (`z.unknown()`), payloads, and the messages of errors and
+ * losses, which users' code writes. A field that is added later is hidden unless its schema says what it is.
  */
 import { z } from "zod";
-import { Failure, Payload } from "../../../schemas/index.ts";
+import { Failure, LossDetail, Payload } from "../../../schemas/index.ts";
 
 type Hide = (value: unknown) => unknown;
 
@@ -49,6 +49,7 @@ const special = new Map<z.core.$ZodType, Hide | "shown">([
     (value) => (isObject(value) && "json" in value ? { ...value, json: shapeOf(value.json) } : value),
   ],
   [Failure, hideFailure],
+  [LossDetail, (value) => shapeOf(value)],
 ]);
 
 /** Marks text that may contain users' values: it is hidden like a value. */

@@ -47,6 +47,8 @@ interface InstanceStreamDeps {
 }
 
 const lookEveryMs = 1_500;
+/** A chunk has at most 256 KiB: this many fit into the memory of any reader, however long the stream is. */
+const pageMessages = 100;
 const checkMs = 2_000;
 
 export async function* readStream(
@@ -55,7 +57,8 @@ export async function* readStream(
   { after = 0, follow = true, signal }: StreamOptions,
 ): AsyncGenerator<StreamItem, void, undefined> {
   const { bus, names, runtime, instances } = deps;
-  const read = (fromSeq: number) => bus.read(names.streamsStream, names.streamsOf(instanceId), fromSeq);
+  const read = (fromSeq: number) =>
+    bus.read(names.streamsStream, names.streamsOf(instanceId), fromSeq, pageMessages);
   let offset = after;
   const believes = streamChecker(deps, instanceId);
   let changed = new AbortController();
@@ -73,11 +76,15 @@ export async function* readStream(
       changed = new AbortController();
       // Read before the chunks: chunks written before the end are stored when the end is visible.
       const summary = follow ? await instances.summary(instanceId) : undefined;
-      for (const message of (await read(offset + 1)) ?? []) {
-        offset = message.seq;
-        const item = await itemOf(deps, message, believes);
-        if (item) yield item;
-      }
+      let page: StoredMessage[];
+      do {
+        page = (await read(offset + 1)) ?? [];
+        for (const message of page) {
+          offset = message.seq;
+          const item = await itemOf(deps, message, believes);
+          if (item) yield item;
+        }
+      } while (page.length >= pageMessages);
       if (!follow || signal?.aborted || (summary && isTerminal(summary.status))) return;
       await new Promise<void>((resolve) => {
         const timer = runtime.clock.after(lookEveryMs, resolve);

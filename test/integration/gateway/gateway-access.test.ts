@@ -228,6 +228,10 @@ describe("issued tokens", () => {
     expect(await may("/api/sessions"), "the whole installation").toBe(403);
     expect(await may("/metrics")).toBe(403);
     expect(await may("/api/events?topics=instances")).toBe(403);
+    expect(await may("/api/events?topics=instances&instance=other")).toBe(403);
+    const sse = { accept: "text/event-stream", ...bearer(token) };
+    expect((await gateway.get("/api/instances/other/stream", sse)).status).toBe(403);
+    expect((await gateway.post("/api/sessions/box/k1/ask", {}, sse)).status).toBe(403);
     expect(await may("/api/whoami")).toBe(200);
     const { rows } = await json(await gateway.get("/api/instances", bearer(token)));
     expect((rows as { name: string }[]).map(({ name }) => name)).toEqual(["demo"]);

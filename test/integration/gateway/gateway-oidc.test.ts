@@ -1,6 +1,6 @@
 /** Log-in by a real OpenID Connect provider: the whole way of a browser, and what must not lead in. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { OidcConfig } from "../../../services/gateway/security/index.ts";
+import { Oidc, type OidcConfig } from "../../../services/gateway/security/index.ts";
 import { json, startGateway, type TestGateway } from "../../support/gateway/gateway.ts";
 import { startProvider, type TestProvider } from "../../support/gateway/oidc-provider.ts";
 import type { TestNats } from "../../support/nats/nats-server.ts";
@@ -160,6 +160,27 @@ it.each([
   const refused = await ask(back, { cookie });
   expect(refused.headers.get("location")).toBe("/?login=oidc_refused");
   expect(cookieOf(refused, "__Host-holdfast")).toBe("");
+});
+
+it("forgets who has begun a log-in after ten minutes, and who is logged in after GATEWAY_OIDC_SESSION", async () => {
+  const { cookie, back } = await begin("vera");
+  const value = (line: string) => line.slice(line.indexOf("=") + 1);
+  const oidc = new Oidc(config);
+  await expect(
+    oidc.finish(new URL(back, publicUrl), value(cookie), Date.now() + 600_001),
+  ).rejects.toMatchObject({ code: "oidc_login_unknown" });
+  const session = value(cookieOf(await ask(back, { cookie }), "__Host-holdfast"));
+  expect(oidc.unseal(session, Date.now())).toMatchObject({ name: "vera@example" });
+  expect(oidc.unseal(session, Date.now() + config.sessionMs)).toBeUndefined();
+});
+
+it("limits how often one address may come back with what is none", async () => {
+  await using own = await startGateway(nats.url, { publicUrl, oidc: config });
+  const led: (string | null)[] = [];
+  for (let i = 0; i < 14; i++)
+    led.push((await ask(`/api/oidc/callback?code=guess-${i}`, {}, own)).headers.get("location"));
+  expect(led[0]).toBe("/?login=oidc_login_unknown");
+  expect(led.at(-1)).toBe("/?login=too_many_requests");
 });
 
 it("sends nobody to another site after the log-in", async () => {

@@ -203,6 +203,38 @@ describe("the gateway's door", () => {
     }
   });
 
+  it.each(["header", "log-in"])(
+    "limits the guessing of tokens by %s, and keeps nobody out who has one",
+    async (way) => {
+      await using own = await startGateway(nats.url, { tokens: [...tokens] });
+      const guesses: number[] = [];
+      for (let i = 0; i < 14; i++) {
+        const token = `guess-${i}-0123456789abcdef`;
+        const guess =
+          way === "header"
+            ? own.get("/api/whoami", { authorization: `Bearer ${token}` })
+            : own.post("/api/login", { token });
+        guesses.push((await guess).status);
+      }
+      expect([guesses.at(0), guesses.at(-1)]).toEqual([401, 429]);
+      expect((await own.get("/api/whoami", bearer("viewer"))).status).toBe(200);
+    },
+  );
+
+  it("guards a call whose chunks are streamed like any other change", async () => {
+    const path = "/api/sessions/box/k1/ask";
+    const sse = { accept: "text/event-stream" };
+    const refused = async (gateway: TestGateway, headers: Record<string, string>) => {
+      const { status, body } = await raw(gateway, "post", path, { ...sse, ...headers });
+      return [status, JSON.parse(body).error.code];
+    };
+    expect(await refused(guarded, {})).toEqual([401, "unauthorized"]);
+    expect(await refused(guarded, bearer("viewer"))).toEqual([403, "forbidden"]);
+    const foreign = { ...bearer("operator"), origin: "https://evil.example" };
+    expect(await refused(guarded, foreign)).toEqual([403, "foreign_origin"]);
+    expect(await refused(readOnly, {})).toEqual([403, "read_only"]);
+  });
+
   it("guards metrics and live events like any other route", async () => {
     expect([401, 429]).toContain((await guarded.get("/metrics")).status);
     expect([401, 429]).toContain((await guarded.get("/api/events")).status);

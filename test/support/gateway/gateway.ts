@@ -32,6 +32,8 @@ export interface TestGateway extends AsyncDisposable {
   readonly url: string;
   /** The test's own, with all rights. */
   readonly bus: Bus;
+  /** What the gateway itself talks over. */
+  readonly gatewayBus: Bus;
   readonly gateway: Gateway;
   readonly happenings: Happening[];
   readonly history: HistoryStore;
@@ -91,6 +93,7 @@ export async function startGateway(
   return {
     url,
     bus,
+    gatewayBus: own ?? bus,
     gateway,
     happenings,
     history: historyOn(bus),

@@ -1,4 +1,5 @@
 /** The gateway's small parts of access control: addresses behind proxies, sealed cookies, shapes of values, the token file. */
+import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,8 +7,10 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { Failure, HistoryEvent, Payload, wireObject } from "../../../schemas/index.ts";
 import {
+  Access,
   hiderOf,
   shapeOf,
+  Tokens,
   TrustedProxies,
   writeTokenFile,
 } from "../../../services/gateway/security/index.ts";
@@ -57,6 +60,34 @@ describe("a sealed statement", () => {
       expect(sealer.open("session", changed.toString("base64url"), 0)).toBeUndefined();
     }
     expect(sealer.open("session", "", 0)).toBeUndefined();
+  });
+});
+
+describe("the cookie of a token", () => {
+  const [token, issuedToken] = ["configured-0123456789abcdef", "hf_issued_0123456789abcdef"];
+  const issued = { id: "i", name: "ci", role: "viewer", payloads: false, expiresAt: 1_000 } as const;
+  const tokens = new Tokens([{ role: "admin", name: "ada", token }], () => [
+    { ...issued, digest: createHash("sha256").update(issuedToken).digest() },
+  ]);
+  const access = new Access({ tokens, oidc: undefined, payloadReaders: "viewer" });
+
+  it("is over after half a day", () => {
+    const { cookie = "", maxAgeSeconds = 0 } = access.logIn(token, 5) ?? {};
+    expect(maxAgeSeconds).toBe(43_200);
+    expect(access.byCookie(cookie, 5 + 43_200_000 - 1)).toMatchObject({ name: "ada" });
+    expect(access.byCookie(cookie, 5 + 43_200_000)).toBeUndefined();
+  });
+
+  it("of an issued token is over with the token", () => {
+    const { cookie = "" } = access.logIn(issuedToken, 5) ?? {};
+    for (const [now, who] of [
+      [999, "ci"],
+      [1_000, undefined],
+    ] as const) {
+      expect(access.byToken(issuedToken, now)?.name).toBe(who);
+      expect(access.byCookie(cookie, now)?.name).toBe(who);
+    }
+    expect(access.logIn(issuedToken, 1_000)).toBeUndefined();
   });
 });
 
