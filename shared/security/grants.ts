@@ -19,7 +19,10 @@ export interface Scope {
   activities?: readonly { queue: string; name: string }[];
   /** For a worker: pools whose calls it takes. */
   pools?: readonly string[];
-  /** For a worker: session types it opens. */
+  /**
+   * For a worker: session types it opens. For a client: types whose sessions it calls by key; a client of some
+   * orchestrations calls none if this is left out.
+   */
   sessionTypes?: readonly string[];
   /** For a client: orchestrations it may start. */
   orchestrations?: readonly string[];

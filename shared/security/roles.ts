@@ -287,7 +287,7 @@ export const roles: Readonly<Record<RoleName, Role>> = {
     // The engine's keepers start any orchestration: a client of some orchestrations may not signal them.
     never: ({ orchestrations }) =>
       orchestrations ? keeperSignals.map((signal) => `{.}orchestrations.*.signal.${signal}`) : [],
-    grants: ({ orchestrations = ["*"] }) => [
+    grants: ({ orchestrations = ["*"], sessionTypes = orchestrations.includes("*") ? ["*"] : [] }) => [
       { why: "starts", publish: orchestrations.map((name) => `{.}start.${name}`) },
       {
         why: "asks, and waits",
@@ -296,7 +296,7 @@ export const roles: Readonly<Record<RoleName, Role>> = {
           "{.}result.*",
           "{.}query.*.*",
           "{.}update.*.*",
-          "{.}call.*.*.*",
+          ...sessionTypes.map((type) => `{.}call.${type}.*.*`),
           "$SRV.PING",
           "$SRV.INFO",
           "$SRV.STATS",

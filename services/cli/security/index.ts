@@ -60,6 +60,10 @@ const task = (value: string, before: string[] = []): string[] => {
 
 export function securityCommand(cli: Cli): Command {
   const out = () => new Option("--out <folder>", "where everything is written").default("security");
+  const ofTenant = () =>
+    new Option("--tenant <name>", "only in this tenant, else in every one; again for each").argParser(
+      several,
+    );
   const init = withFormat(new Command("init"))
     .description("make keys, users and a nats-server configuration, with a user for each role")
     .addOption(out())
@@ -100,6 +104,7 @@ export function securityCommand(cli: Cli): Command {
     )
     .argument("<group>", "name of the group", token)
     .addOption(out())
+    .addOption(ofTenant())
     .option("--activities <queue.name>", "an activity they run; again for each", task)
     .option("--pools <pool>", "a pool whose calls they take; again for each", several)
     .option("--session-types <type>", "a type of sessions they open; again for each", several)
@@ -111,7 +116,9 @@ export function securityCommand(cli: Cli): Command {
     .description("make a user of its own for a set of clients, which cannot read answers to other clients")
     .argument("<group>", "name of the set", token)
     .addOption(out())
+    .addOption(ofTenant())
     .option("--orchestrations <name>", "an orchestration they start; again for each", several)
+    .option("--session-types <type>", "a type whose sessions they call by key; again for each", several)
     .action(async (group: string, options: AddClientOptions) => {
       const { addClient } = await import("./add-user.ts");
       addClient(cli, group, options);

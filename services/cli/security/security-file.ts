@@ -101,13 +101,17 @@ const newUser = (role: RoleName, scope: User["scope"]): User => ({
   revoked: [],
 });
 
-/** Adds a user for a group of workers or clients to every tenant. */
-export const withUser = (secured: Secured, role: RoleName, scope: User["scope"]): Secured => ({
+/** Adds a user for a group of workers or clients to these tenants. */
+export const withUser = (
+  secured: Secured,
+  role: RoleName,
+  scope: User["scope"],
+  tenants: readonly string[],
+): Secured => ({
   ...secured,
-  tenants: secured.tenants.map((tenant) => ({
-    ...tenant,
-    users: [...tenant.users, newUser(role, scope)],
-  })),
+  tenants: secured.tenants.map((tenant) =>
+    tenants.includes(tenant.name) ? { ...tenant, users: [...tenant.users, newUser(role, scope)] } : tenant,
+  ),
 });
 
 /** The name of the user's folder: its role, and its group if it has one. */
