@@ -50,6 +50,7 @@ export function writeSecured(folder: string, secured: Secured, now: number): str
     [stateFile]: `${JSON.stringify(secured, null, 2)}\n`,
     "nats/accounts.conf": secured.mode === "jwt" ? operatorConfig(secured, now) : nkeyConfig(secured),
     "nats/nats.conf": serverConfig(secured),
+    "nats/login.conf": composeLogin(secured),
     "compose.override.yaml": composeOverride(folder, secured),
   };
   for (const tenant of secured.tenants) {
@@ -85,7 +86,13 @@ const nameOf = (tenant: Tenant, user: User): string => `${accountName(tenant)}-$
 const scopeOf = ({ role, scope }: User) => {
   const { ownHistories, orchestrations, ...work } = scope;
   if (role === "worker") return work;
-  if (role === "client") return { group: scope.group, orchestrations };
+  // `security init --session-types` is about workers.
+  if (role === "client")
+    return {
+      group: scope.group,
+      orchestrations,
+      ...(scope.group !== undefined && { sessionTypes: work.sessionTypes }),
+    };
   return { ownHistories };
 };
 
@@ -142,21 +149,29 @@ function operatorConfig({ operator, system, tenants, createdAt }: Secured, now: 
 function serverConfig({ port, storeDir, tls }: Secured): string {
   return [
     `port: ${port}`,
-    `jetstream { store_dir: ${JSON.stringify(storeDir)}, limits { default_max_consumers: -1 } }`,
-    ...(tls
-      ? [
-          "tls {",
-          `  cert_file: ${JSON.stringify(tls.cert)}`,
-          `  key_file: ${JSON.stringify(tls.key)}`,
-          ...(tls.ca === undefined ? [] : [`  ca_file: ${JSON.stringify(tls.ca)}`]),
-          ...(tls.verify ? ["  verify: true"] : []),
-          "}",
-        ]
-      : []),
+    "# `always`: what is acknowledged survives a power cut. Other servers of a cluster have copies: there it may be left out.",
+    `jetstream { store_dir: ${JSON.stringify(storeDir)}, sync_interval: always, limits { default_max_consumers: -1 } }`,
+    ...tlsConfig(tls),
     "include ./accounts.conf",
     "",
   ].join("\n");
 }
+
+const tlsConfig = (tls: Secured["tls"]): string[] =>
+  tls
+    ? [
+        "tls {",
+        `  cert_file: ${JSON.stringify(tls.cert)}`,
+        `  key_file: ${JSON.stringify(tls.key)}`,
+        ...(tls.ca === undefined ? [] : [`  ca_file: ${JSON.stringify(tls.ca)}`]),
+        ...(tls.verify ? ["  verify: true"] : []),
+        "}",
+      ]
+    : [];
+
+/** In the place of services/nats/login.conf: everything else of the servers of compose.yaml stays as it is. */
+const composeLogin = ({ tls }: Secured): string =>
+  [...tlsConfig(tls), 'include "../../security/accounts.conf"', ""].join("\n");
 
 function environment(folder: string, { mode, path, tls }: Secured, tenant: Tenant, user: User): string {
   const here = path ?? resolve(folder, tenant.name, folderOf(user));
@@ -189,14 +204,17 @@ function composeOverride(folder: string, { mode, tenants }: Secured): string {
       `    volumes: [${JSON.stringify(`${join(place, role)}:/security:ro`)}]`,
       ...(mode === "jwt" ? ['    environment: { NATS_NKEY: "" }'] : []),
     ].join("\n");
+  const nats = resolve(folder, "nats");
+  const mounts = [`${nats}:/security:ro`, `${nats}/login.conf:/etc/nats/login.conf:ro`];
   return [
     "# docker compose -f compose.yaml -f compose.override.yaml up: with these keys instead of those compose makes itself.",
-    "# Made with --path /security --store-dir /data.",
+    "# Made with --path /security. Certificates of --tls-… have to be mounted where their paths say.",
     "services:",
     "  security: { command: --version } # The keys are made already.",
-    `  nats:\n    command: nats-server -c /security/nats.conf\n    volumes: ["nats-data:/data", ${JSON.stringify(`${resolve(folder, "nats")}:/security:ro`)}]`,
+    ...["nats", "nats-2", "nats-3"].map((name) => `  ${name}:\n    volumes: ${JSON.stringify(mounts)}`),
     service("provision", "provisioner"),
     ...["orchestrator", "worker", "watcher", "gateway"].map((role) => service(role, role)),
+    service("worker-gpu", "worker"),
     "",
   ].join("\n");
 }

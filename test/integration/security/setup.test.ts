@@ -1,5 +1,5 @@
 /** What `holdfast security init` writes, on a real server: users of each role, keys changed without downtime, TLS. */
-import { mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { credsAuthenticator, nkeyAuthenticator } from "@nats-io/nats-core";
@@ -193,6 +193,50 @@ it.each(["nkey", "jwt"])("gives a set of clients a user of its own, mode %s", as
   await nc.close();
   for (const bus of [provisioner, shop]) await bus.close();
 });
+
+it.each(["nkey", "jwt"])(
+  "writes an override that changes keys of compose.yaml and nothing else, mode %s",
+  async (mode) => {
+    const out = folder();
+    const file = makeCertificates("server", "client");
+    const [cert, key, ca] = [file("server.pem"), file("server.key"), file("ca.pem")];
+    await holdfast(
+      ...["security", "init", "--out", out, "--mode", mode, "--path", "/security"],
+      ...["--tls-cert", cert, "--tls-key", key, "--tls-ca", ca],
+    );
+    const repository = new URL("../../../", import.meta.url);
+    const compose = readFileSync(new URL("compose.yaml", repository), "utf8");
+    const override = readFileSync(join(out, "compose.override.yaml"), "utf8");
+    const services = [...override.matchAll(/^ {2}([\w-]+):/gm)].map(([, name]) => name);
+    for (const service of services) expect(compose).toMatch(new RegExp(`^ {2}${service}:$`, "m"));
+    expect([...compose.matchAll(/:\/security:ro/g)].length, "each that has keys is given others").toBe(
+      services.length - 1, // `security` makes none
+    );
+    expect([...override.matchAll(/command:/g)], "servers keep their settings").toHaveLength(1);
+
+    // A server as compose starts it: its own files, and over them what the override mounts.
+    const root = mkdtempSync(join(tmpdir(), "holdfast-compose-"));
+    const place = (target: string) => join(root, target);
+    cpSync(new URL("services/nats", repository), place("etc/nats"), { recursive: true });
+    const mounts = /^ {2}nats:\n {4}volumes: (\[.*\])$/m.exec(override)?.[1] ?? "[]";
+    for (const mount of JSON.parse(mounts) as string[]) {
+      const [source = "", target = ""] = mount.split(":");
+      cpSync(source, place(target), { recursive: true });
+    }
+    const dataDir = place("data");
+    await using nats = await startNats({ dataDir, extraConfig: "include ../etc/nats/login.conf" });
+    const url = nats.url.replace("nats://", "tls://");
+    const secret: Record<string, string> =
+      mode === "nkey"
+        ? { NATS_NKEY: join(out, "worker/user.nk") }
+        : { NATS_CREDS: join(out, "worker/user.creds") };
+    const worker = await connectAs("worker", out, url, secret);
+    await expect(worker.publish(names.verb("i1", "terminate"), utf8.encode("{}"))).rejects.toMatchObject({
+      code: "permission_denied",
+    });
+    await worker.close();
+  },
+);
 
 it("talks TLS, and shows a certificate where the server asks for one", async () => {
   const file = makeCertificates("server", "client");
