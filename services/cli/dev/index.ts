@@ -1,7 +1,7 @@
 /** `holdfast dev`: runs all services on one machine, for trying out and for development. */
 import { Command } from "commander";
 import { Fault, HoldfastError } from "../../../shared/errors/index.ts";
-import { defaultDataDir, maskUrl } from "../../../shared/runtime/index.ts";
+import { defaultDataDir, maskUrl, withoutLogin } from "../../../shared/runtime/index.ts";
 import type { RunDemo } from "../../../shared/sdk/index.ts";
 import type { Cli } from "../connection/client-command.ts";
 import { quoted } from "../connection/nats-line.ts";
@@ -67,7 +67,7 @@ export const devCommand = (cli: Cli): Command =>
         });
         try {
           const { natsUrl, pids, dashboard } = dev;
-          if (json) out.data({ ready: true, natsUrl, dashboard, pids }, () => "");
+          if (json) out.data({ ready: true, natsUrl: withoutLogin(natsUrl), dashboard, pids }, () => "");
           else for (const line of welcome(dev, app, options.dataDir)) say(line);
           if (demo) {
             const shown = showDemo(demo.run, dev, cli.env, {
