@@ -10,6 +10,14 @@ test("the lock file names no registry", () => {
   expect(readFileSync(lockfilePath, "utf8")).not.toMatch(/"resolved":/);
 });
 
+test("every package that is installed with Holdfast has the digest that npm ci checks", () => {
+  const without = Object.entries(readLockfile().packages).filter(
+    ([path, { dev, devOptional, peer, link, integrity }]) =>
+      path !== "" && !(dev || devOptional || peer || link) && !integrity,
+  );
+  expect(without.map(([path]) => path)).toEqual([]);
+});
+
 test("every package takes the Node that package.json promises: npm ci warns of none", () => {
   const refusing = Object.entries(readLockfile().packages).filter(([path, { engines }]) => {
     if (path === "" || engines?.node === undefined) return false;

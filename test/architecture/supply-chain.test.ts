@@ -1,7 +1,10 @@
 /** What is installed, built from and run at installation is known and named. */
-import { readFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { packageDir } from "../../services/version.ts";
+import { auditAgainst, readAdvisories } from "../supply-chain/advisories.ts";
 import { readAudit } from "../supply-chain/audit.ts";
 import { imagesIn } from "../supply-chain/images.ts";
 import { installScripts } from "../supply-chain/install-scripts.ts";
@@ -52,4 +55,38 @@ test("an audit fails on what is known, and not on a registry without an answer",
     why: "405 Method Not Allowed",
   });
   expect(readAudit("")).toMatchObject({ kind: "unanswered" });
+});
+
+test("an audit without a registry compares versions with advisories in files", () => {
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-advisories-"));
+  const range = (...events: object[]) => [{ type: "SEMVER", events }];
+  const advisory = (id: string, ranges: object[], more: object = {}) => {
+    const affected = [{ package: { ecosystem: "npm", name: "left-pad" }, ranges }];
+    mkdirSync(join(folder, id));
+    const text = JSON.stringify({
+      id,
+      summary: "s",
+      affected,
+      database_specific: { severity: "HIGH" },
+      ...more,
+    });
+    writeFileSync(join(folder, id, `${id}.json`), text);
+  };
+  const audit = (version: string, name = "left-pad") =>
+    auditAgainst(readAdvisories(folder), [{ name, version }]);
+  expect(audit("1.0.0")).toMatchObject({ kind: "unanswered" });
+  advisory(
+    "A",
+    range({ introduced: "0" }, { fixed: "1.2.0" }, { introduced: "2.0.0-beta" }, { fixed: "2.0.10" }),
+  );
+  advisory("B", range({ introduced: "3.0.0" }, { last_affected: "3.1.0" }), { database_specific: null });
+  advisory("C", range({ introduced: "0" }), { withdrawn: "2026-01-01T00:00:00Z" });
+  advisory("D", range({ introduced: "0" }), { database_specific: { severity: "MODERATE" } });
+  expect(audit("1.1.9")).toEqual({ kind: "weak", findings: ["high: left-pad 1.1.9 (A: s)"] });
+  for (const version of ["1.2.0-rc.1", "2.0.0-beta.2", "2.0.9"])
+    expect(audit(version).kind, version).toBe("weak");
+  expect(audit("3.1.0"), "malicious: it has no severity").toMatchObject({ kind: "weak" });
+  for (const version of ["1.2.0", "1.10.0", "2.0.0-alpha", "2.0.10", "3.1.1"])
+    expect(audit(version).kind, version).toBe("clean");
+  expect(audit("1.0.0", "right-pad")).toEqual({ kind: "clean" });
 });

@@ -8,6 +8,8 @@ import { fileURLToPath } from "node:url";
 
 interface Locked {
   version?: string;
+  integrity?: string;
+  link?: boolean;
   dev?: boolean;
   devOptional?: boolean;
   peer?: boolean;

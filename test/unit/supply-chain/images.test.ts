@@ -16,6 +16,23 @@ it("finds every image that the Dockerfile and compose.yaml start from", () => {
   expect(found).toEqual(["library/node", "library/debian", "nvidia/cuda", "library/nats"]);
 });
 
+it("pins every image in every file that names it, and changes nothing else", () => {
+  const files = ["Dockerfile", "compose.yaml", "services/deployment.ts", ".env.example"];
+  const texts = files.map((name) => readFileSync(`${packageDir()}/${name}`, "utf8"));
+  const images = new Set(texts.flatMap(imagesIn).map((image) => image.split("@")[0] ?? ""));
+  const digests = new Map([...images].map((image) => [image, digest]));
+  const after = texts.map((text) => pinned(text, digests));
+  for (const [at, text] of after.entries()) {
+    expect(
+      imagesIn(text).filter((image) => !image.endsWith(`@${digest}`)),
+      files[at],
+    ).toEqual([]);
+    expect(text, `${files[at]} names one`).toContain(digest);
+    const without = (one: string) => one.replaceAll(/@sha256:[0-9a-f]{64}/g, "");
+    expect(without(text)).toBe(without(texts[at] ?? ""));
+  }
+});
+
 it("reads the parts of a reference", () => {
   expect(parseImage(`ghcr.io/a/b:1@${digest}`)).toEqual({
     registry: "ghcr.io",
