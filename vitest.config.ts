@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { accessGuards } from "./test/guards/guards.ts";
 import { withoutGuard } from "./test/simulation/mutations.ts";
 import { LongestFirst } from "./test/support/vitest/longest-first.ts";
 import { RetriedReporter } from "./test/support/vitest/retried-reporter.ts";
@@ -7,7 +8,7 @@ import { RetriedReporter } from "./test/support/vitest/retried-reporter.ts";
 const inMemory = ["test/architecture/**/*.test.ts", "test/simulation/**/*.test.ts", "test/unit/**/*.test.ts"];
 
 export default defineConfig({
-  plugins: [withoutGuard(process.env.HOLDFAST_WITHOUT)],
+  plugins: [withoutGuard(process.env.HOLDFAST_WITHOUT, accessGuards)],
   test: {
     testTimeout: 60_000,
     hookTimeout: 120_000,

@@ -278,6 +278,28 @@ test("a caller that gives up, or goes away, has its call cancelled, and the sess
   expect(inits).toBe(1);
 }, 60_000);
 
+test("an answer to a call from outside is believed of the worker that was asked alone (C1)", async () => {
+  await open();
+  const asked: { instanceId: string; of: number; attempt: number }[] = [];
+  await run(
+    world.outside.subscribe("sessions.*.*.calls.*", {}, ({ body }) => {
+      asked.push(JSON.parse(new TextDecoder().decode(body)).calls[0].task);
+    }),
+  );
+  const calling = keyed("k").slow(2_000);
+  await until(() => runs.length === 1);
+  const { instanceId = "", of = 0, attempt = 0 } = asked[0] ?? {};
+  const result = { kind: "completed", output: { json: 666 } };
+  for (const capability of [undefined, "0123456789012345678901"]) {
+    const shown = { v: 1, execution: 1, of, attempt, capability };
+    const to = (verb: "report" | "returned") => world.names.laneOfOwner(instanceId, instanceId, verb);
+    world.outside.send(to("report"), encode({ ...shown, workerId: "mallory", result }));
+    world.outside.send(to("returned"), encode({ ...shown, untouched: true }));
+  }
+  expect(await run(calling)).toBe(1);
+  expect(runs).toHaveLength(1);
+});
+
 test("what a call writes comes as it is written, and its result after it", async () => {
   await open();
   const stream = keyed("k").stream("tell", ["a", "b", "c"]);

@@ -51,6 +51,7 @@ const beats = defineActivity("beats", {
     throw new Error("again");
   },
 });
+const beaten = defineActivity("beaten", { heartbeatTimeout: "30s", run: async () => waits() });
 const box = defineSession("box", {
   init: () => ({}),
   calls: { ask: call({ run: async (_state: object, _input: null) => waits() }) },
@@ -59,9 +60,11 @@ const child = defineOrchestration("child", { run: async (ctx) => void (await ctx
 const app = collectApp({
   slow,
   beats,
+  beaten,
   box,
   plain: defineOrchestration("plain", { run: (ctx) => ctx.run(slow, null) }),
   beating: defineOrchestration("beating", { run: (ctx) => ctx.run(beats, null) }),
+  waiting: defineOrchestration("waiting", { run: (ctx) => ctx.run(beaten, null) }),
   held: defineOrchestration("held", {
     run: async (ctx) => {
       await using session = await ctx.openSession(box);
@@ -73,14 +76,14 @@ const app = collectApp({
   parent: defineOrchestration("parent", { run: (ctx) => ctx.child(child, null, { id: "c" }) }),
 });
 
-async function open(seed: number): Promise<void> {
+async function open(seed: number, settings?: Record<string, string>): Promise<void> {
   last = [];
   cancelled = 0;
   finishAll = () => undefined;
   world = new World({ seed, app, faults: noFaults });
   await world.prepare();
   await world.orchestrator();
-  holder = await world.worker();
+  holder = await world.worker(undefined, settings ? { settings } : {});
   await world.watcher();
 }
 
@@ -167,6 +170,23 @@ test("a cancel notice: without a capability, or with one for another task, it en
   finishAll();
   expect(await world.run(handle.result())).toBe("true");
   expect(await world.run(other.result())).toBe("true");
+});
+
+test("a cancel notice for tasks that still wait: without their capability, they are run all the same", async () => {
+  await open(15, { WORKER_ACTIVITY_SLOTS: "1" });
+  const ids = Array.from({ length: 12 }, (_, i) => `w${i}`);
+  for (const id of ids) await world.start("plain", null, id);
+  await world.clock.advance(500);
+  // Some wait in the worker and some in the queue, where it looks for what it has heard of them meanwhile.
+  for (const instanceId of ids)
+    for (const more of [{}, { capability: "q0123456789012345678901" }])
+      world.outside.send(world.names.cancels, encode({ instanceId, execution: 1, of: 2, ...more }));
+  for (let round = 0; round < 60; round++) {
+    await world.clock.advance(500);
+    finish();
+  }
+  await world.clock.advance(500);
+  expect(world.count("activity.ended")).toBe(ids.length);
 });
 
 test("a cancel notice of the engine ends the task", async () => {
@@ -305,6 +325,82 @@ describe("SEC-2: message ids of the engine that somebody uses up first", () => {
     await world.signal("c", "go", null);
     expect(await world.run(handle.result())).toBeUndefined();
   });
+});
+
+test("a chunk whose message id somebody used up first is stored all the same (SEC-2)", async () => {
+  await open(16);
+  for (const run of [1, 2]) {
+    const msgId = `chunk-a-1-2-1-${run}-0`;
+    await world.run(world.outside.publish(world.names.stream("mine", 1, 2), encode({}), { msgId }));
+  }
+  const handle = await world.start("plain", null, "a");
+  await world.clock.advance(100);
+  finish();
+  expect(await world.run(handle.result())).toBe("true");
+  const stored = await world.run(world.outside.read(world.names.streamsStream, world.names.streamsOf("a")));
+  expect(stored).toHaveLength(1);
+});
+
+test("by the lane: a worker that says in another's place that a session is ready", async () => {
+  await open(17);
+  holder.pause("let through");
+  const on = { workerId: "mallory", nodeId: "n", host: "h", resourceId: "r", epoch: 1, attachment: 1 };
+  const ready = { kind: "activated", on, initMs: 1, warm: false, restored: false };
+  await world.run(
+    world.outside.subscribe("offers.*.*", {}, ({ body, reply }) => {
+      const { sessionId, attachment } = JSON.parse(Buffer.from(body).toString());
+      reply?.(encode({ verdict: "taken", used: 1, report: { v: 1, sessionId, attachment, report: ready } }));
+    }),
+  );
+  await world.start("held", null, "a");
+  await world.clock.advance(500);
+  expect(refused()).toEqual(["session missing"]);
+  const events = (await world.history("a"))?.flatMap((commit) => commit.events.map(({ kind }) => kind));
+  expect(events).toContain("session.opened");
+  expect(events).not.toContain("session.activated");
+});
+
+test("what others can read has derived capabilities in it, and none that its owner reports with", async () => {
+  await open(18);
+  const { outside, names } = world;
+  const whole = new Set<string>();
+  const collect = ({ body }: { body: Uint8Array }) => {
+    const text = Buffer.from(body).toString();
+    for (const [, capability = ""] of text.matchAll(/"capability":"([^"]+)"/g)) whole.add(capability);
+  };
+  for (const given of ["offers.*.*", "lanes.activities.*.*", "lanes.workers.*.*.*", "sessions.*.*.calls.*"])
+    await world.run(outside.subscribe(given, {}, collect));
+  const heard: string[] = [];
+  for (const open of [names.cancels, "lanes.holdings.*", "notices.*.*"])
+    await world.run(outside.subscribe(open, {}, ({ body }) => void heard.push(Buffer.from(body).toString())));
+  for (const [name, id] of [
+    ["plain", "a"],
+    ["beating", "b"],
+    ["held", "c"],
+    ["waiting", "d"],
+  ] as const)
+    await world.start(name, null, id);
+  await world.clock.advance(1_000);
+  for (const message of (await world.run(outside.read(names.activitiesStream, "activities.>"))) ?? [])
+    collect(message);
+  await world.run(world.client.cancel("a"));
+  await world.clock.advance(5_000);
+  expect([...new Set([...whole].map((one) => one[0]))].sort()).toEqual(["c", "q", "s"]);
+  const stored: string[] = [];
+  for (const [stream, filter] of [
+    ...["leases", "sessions", "workers", "heartbeats", "instances"].map((bucket) => [
+      `KV_${names.bucket(bucket as "leases")}`,
+      bucketSubject(names.bucket(bucket as "leases"), ">"),
+    ]),
+    [names.streamsStream, "streams.>"],
+  ] as [string, string][])
+    for (const { subject, body } of (await world.run(outside.read(stream, filter))) ?? [])
+      stored.push(`${subject} ${Buffer.from(body).toString()}`);
+  const all = [...heard, ...stored].join("\n");
+  expect(all).toMatch(/"lossCapability":"c1\./);
+  expect(all).toMatch(/"chunk".*"capability":"q/);
+  expect(all).toMatch(/\.beat\.d\.1\.2\.1\.beaten\.30000\.q/);
+  for (const capability of whole) expect(all.includes(capability), capability).toBe(false);
 });
 
 test("a chunk of a stream: readers do not see it", async () => {
