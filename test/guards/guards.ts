@@ -498,7 +498,7 @@ export const accessGuards: readonly Guard[] = [
     'derivedCapability(shown, "cancel")',
     "shown",
   ),
-  at("shared/leases/beats.ts", capable)(
+  at("shared/leases/heartbeat-keys.ts", capable)(
     "a beat shows a derived capability",
     "C1",
     'derivedCapability(task.capability, "beat")',
