@@ -281,7 +281,7 @@ function Commands({ id, open }: { id: string; open: boolean }) {
           <Command label="Wait for it" text={`nats req ${prefix}result.${id} ''`} />
           <Command
             label="Signal it"
-            text={`nats pub --jetstream ${prefix}orchestrations.${id}.signal.approve '{"by":"me"}'`}
+            text={`nats pub --jetstream ${prefix}orchestrations.${id}.signal.<name> '{}'`}
           />
           <Command
             label="Cancel it"

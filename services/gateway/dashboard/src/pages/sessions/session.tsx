@@ -108,6 +108,12 @@ export function SessionPage({ id }: { id: string }) {
               <>
                 <Command label="Drain" text={`holdfast sessions drain ${id}`} />
                 <Command label="Evict" text={`holdfast sessions evict ${id}`} />
+                {row.metadata["holdfast-key"] !== undefined && (
+                  <Command
+                    label="Close"
+                    text={`holdfast sessions close ${row.type} ${row.metadata["holdfast-key"]}`}
+                  />
+                )}
               </>
             )}
           </Card>
