@@ -68,6 +68,18 @@ describe.skipIf(browserPath() === undefined)("the page of an orchestration", () 
     expect(stack).not.toContain("node:internal");
     // As many as the list below shows, whatever the summary says.
     expect(await page.locator("dl.facts div", { hasText: "Events" }).first().textContent()).toContain("5");
+    // From the top: how it stands, what was wrong with room above it, the step, and only then the rest.
+    const box = async (selector: string) => {
+      const found = await page.locator(selector).first().boundingBox();
+      if (!found) throw new Error(`${selector} is not there`);
+      return { top: found.y, bottom: found.y + found.height };
+    };
+    const [badge, error] = [await box("dl.facts .badge"), await box(".notice.error")];
+    expect(error.top - badge.bottom).toBeGreaterThanOrEqual(8);
+    const step = await box('h2:has-text("Failed at activity charge")');
+    expect(step.top).toBeGreaterThan(error.bottom);
+    expect(step.top).toBeLessThan((await box('h2:text-is("Timeline")')).top);
+    expect(step.top).toBeLessThan((await box('h2:text-is("Input")')).top);
     const actions = page.getByRole("toolbar", { name: "Actions" });
     expect(await actions.getByRole("button", { name: "Cancel…" }).count()).toBe(0);
     if (process.env.SHOTS) {

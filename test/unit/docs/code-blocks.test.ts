@@ -126,3 +126,28 @@ it("links only to pages and headings that are there", () => {
   }
   expect(broken).toEqual([]);
 });
+
+/** What users have, or a build makes. */
+const notHere = ["compose.override.yaml", "holdfast/python/holdfast_host.py"];
+
+it("names only files and folders that are there", () => {
+  const files = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], {
+    ...{ cwd: root, encoding: "utf8" },
+  }).split("\n");
+  const folders = new Set(files.flatMap((path) => path.split("/").slice(0, -1)));
+  const readmes = ["services", "shared", "schemas", "test"].flatMap(pagesIn);
+  const wrong: string[] = [];
+  for (const page of [...pages, ...readmes]) {
+    const text = readFileSync(join(root, page), "utf8").replaceAll(/^```[\s\S]*?^```$/gm, "");
+    for (const [, name = ""] of text.matchAll(/`([\w./-]+)`/g)) {
+      const isFolder = /^[\w-]+\/$/.test(name) && !folders.has(name.slice(0, -1));
+      const isFile =
+        /^[\w-][\w./-]*\.(tsx?|mjs|py|go|conf|yaml)$/.test(name) &&
+        !notHere.includes(name) &&
+        !files.some((path) => path === name || path.endsWith(`/${name}`)) &&
+        !existsSync(resolve(root, page, "..", name));
+      if (isFolder || isFile) wrong.push(`${page}: ${name}`);
+    }
+  }
+  expect(wrong).toEqual([]);
+});
