@@ -322,6 +322,7 @@ describe("holdfast dev and the verbs", () => {
   it("stops everything on SIGTERM, keeps the data, and goes on from there", async () => {
     await cli("start", "wait-for-signal", "--id", "survivor");
     await until(async () => (await json("get", "survivor")).status === "running", "it runs");
+    const { natsUrl } = dev.ready;
     dev.signal("SIGTERM");
     expect(await dev.ended()).toBe(0);
     expect(none(dev.allPids())()).toBe(true);
@@ -329,6 +330,7 @@ describe("holdfast dev and the verbs", () => {
     expect((await cli("list")).code).toBe(5);
 
     dev = await startDev(dir);
+    expect(dev.ready.natsUrl, "programs that know the address find it again").toBe(natsUrl);
     await cli("signal", "survivor", "go", "7");
     expect(await json("result", "survivor")).toMatchObject({ status: "completed", output: 7 });
   });

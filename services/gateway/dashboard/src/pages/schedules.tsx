@@ -63,7 +63,7 @@ function ScheduleTable({ rows, onChange }: { rows: readonly ScheduleView[]; onCh
             <th scope="col">When</th>
             <th scope="col">Next</th>
             <th scope="col">Latest run</th>
-            <NumberHead>Runs</NumberHead>
+            <NumberHead>Timed runs</NumberHead>
             <ActionsHead />
           </tr>
         </thead>
@@ -86,7 +86,7 @@ function ScheduleTable({ rows, onChange }: { rows: readonly ScheduleView[]; onCh
               <td data-label="Latest run">
                 <When at={schedule.recent[0]?.at} />
               </td>
-              <NumberCell label="Runs">{count(schedule.runs)}</NumberCell>
+              <NumberCell label="Timed runs">{count(schedule.runs)}</NumberCell>
               {mayAct() && (
                 <td class="right">
                   <Actions schedule={schedule} onChange={onChange} />
@@ -115,7 +115,7 @@ function Schedule({ schedule }: { schedule: ScheduleView }) {
             ["State", <State status={status} />],
             ["Starts", spec?.orchestration ?? "–"],
             ["When", whenOf(schedule)],
-            ["Runs by its times", count(runs)],
+            ["Timed runs", count(runs)],
             ["Skipped", count(skipped)],
             ["Missed", count(missed)],
             ["Waiting", count(waiting)],
