@@ -169,7 +169,10 @@ describe.skipIf(browserPath() === undefined)("the dashboard before a running eng
       .waitFor();
     await page.goto(`${url}/orchestrations/rare-1`);
     await page.getByText(/for a worker that serves rare: no worker with tag h100/).waitFor();
-    await page.locator(".pending .remedy").getByText(/WORKER_TAGS=h100 .*holdfast worker/).waitFor();
+    await page
+      .locator(".pending .remedy")
+      .getByText(/WORKER_TAGS=h100 .*holdfast worker/)
+      .waitFor();
     await page.getByRole("button", { name: "Terminate…" }).click();
     await page.getByRole("button", { name: "Terminate it" }).click();
     await page.getByText("terminated").first().waitFor();
