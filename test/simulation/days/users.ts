@@ -138,7 +138,13 @@ export class Users {
     const send = (value: number) =>
       this.#world.client.signal(id, name, value, { messageId: messageId(value) });
     for (let value = 0; value < size; value++) {
-      await this.surely(() => send(value));
+      // An operator has terminated it: its id may be free for another instance by the time of another try.
+      const isOver = await this.surely(() =>
+        send(value)
+          .then(() => false)
+          .catch((error: unknown) => unless("instance_ended")(error) ?? true),
+      );
+      if (isOver) return;
       const sent = { kind: "signalled", instanceId: id, name, sender: "user", value } as const;
       this.journal.push({ ...sent, messageId: messageId(value) });
       await this.#sleep(this.#plan.pauseMs);
