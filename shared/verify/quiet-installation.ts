@@ -41,12 +41,19 @@ export async function checkQuiet(
 
 const named = 5;
 
-/** The first few messages left. A schedule that no instance waits for is removed by itself when it fires. */
+/**
+ * The first few messages left. A schedule that no instance waits for is removed by itself when it fires. Work for a
+ * worker that is gone is removed some time after its death, and judged as an orphan (orphans.ts).
+ */
 async function leftIn(installation: Installation, queue: string): Promise<string[]> {
+  const { names } = installation;
+  const alive = new Set<string>((await installation.workers()).map(({ workerId }) => workerId));
   const left: string[] = [];
   for await (const { subject, seq, headers } of installation.messages(queue)) {
     if (headers[headerNames.schedule] !== undefined) continue;
-    left.push(`${installation.names.published(subject)} (${seq})`);
+    const work = names.parseSessionWork(subject);
+    if (work && !alive.has(work.workerId)) continue;
+    left.push(`${names.published(subject)} (${seq})`);
     if (left.length === named) break;
   }
   return left;

@@ -6,6 +6,7 @@ import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { seededRandom, sleep, systemClock } from "../../shared/runtime/index.ts";
@@ -135,14 +136,16 @@ async function verified({ servers }: Fleet, journal: string): Promise<Report> {
   const args = [bin, "verify", "--json", "--at-rest", "--journal", journal, "--nats-url", url];
   const env = { PATH: process.env.PATH, HOME: process.env.HOME };
   const run = promisify(execFile);
-  const { stdout } = await run(process.execPath, args, { env, maxBuffer: 64 * 1024 * 1024 }).catch(
-    (error: { stdout?: string; stderr?: string }) => {
+  // A stream may still be without a leader a moment after its server is back.
+  for (let left = 24; ; left--) {
+    const { stdout, stderr } = await run(process.execPath, args, { env, maxBuffer: 64 * 1024 * 1024 }).catch(
       // Exit code 1: it has something to say.
-      if (!error.stdout) throw new Error(`holdfast verify: ${error.stderr}`);
-      return { stdout: error.stdout };
-    },
-  );
-  return JSON.parse(stdout);
+      ({ stdout = "", stderr = "" }: { stdout?: string; stderr?: string }) => ({ stdout, stderr }),
+    );
+    if (stdout) return JSON.parse(stdout);
+    if (left === 0 || !stderr.includes("nats_unavailable")) throw new Error(`holdfast verify: ${stderr}`);
+    await delay(5_000);
+  }
 }
 
 /** What a violation is looked into with: what every process said, and the histories as they are now. */
