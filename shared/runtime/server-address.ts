@@ -8,7 +8,16 @@ export const isAddress = (text: string): boolean => address.test(text);
 
 export const addressRule = "must be an address like nats://127.0.0.1:4222 or host:4222";
 
-/** Removes user and password, for files. Several addresses may be separated by commas. */
-export const withoutLogin = (url: string): string => url.replaceAll(/\/\/[^@/,]*@/g, "//");
+/** User and password of one address, which may have no scheme. */
+const login = /^(\s*(?:[A-Za-z]+:\/\/)?)\S*@/;
+/** Several addresses may be separated by commas. */
+const withLogin = (url: string, shown: string): string =>
+  url
+    .split(",")
+    .map((one) => one.replace(login, `$1${shown}`))
+    .join(",");
 
-export const maskUrl = (url: string): string => url.replaceAll(/\/\/[^@/,]*@/g, "//***@");
+/** Removes user and password, for files. */
+export const withoutLogin = (url: string): string => withLogin(url, "");
+
+export const maskUrl = (url: string): string => withLogin(url, "***@");

@@ -68,6 +68,24 @@ describe("connecting", () => {
     await server.stop();
   });
 
+  it("logs in with what stands in the address, unless it is told another login", async () => {
+    const server = await startNats({
+      extraConfig:
+        'authorization { users = [{ user: ada, password: "p:w%d" }, { user: eve, password: eve }] }',
+    });
+    const withLogin = (login: string) => server.url.replace("//", `//${login}@`);
+    const open = (options: { url: string; user?: string; pass?: string }) =>
+      connectBus({ ...options, announce: silent });
+    for (const options of [
+      { url: withLogin("ada:p%3Aw%25d") },
+      { url: withLogin("ada:p:w%d") },
+      { url: withLogin("ada:wrong"), user: "eve", pass: "eve" },
+    ])
+      await (await open(options)).close();
+    await expect(open({ url: withLogin("ada:wrong") })).rejects.toEqual(config("nats_unauthorized"));
+    await server.stop();
+  });
+
   it("says when nobody is there, and never shows a password", async () => {
     const gone = await startGreeting({ version: "2.15.1" });
     await gone.stop();

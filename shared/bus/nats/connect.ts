@@ -94,6 +94,7 @@ async function settingsOf(options: ConnectOptions): Promise<ConnectionOptions> {
   ])
     if (file !== undefined) await checkReadable(file);
   const authenticator = authenticatorOf(options);
+  const named = [user, token, nkeySeed, authenticator].some((one) => one !== undefined);
   return {
     servers: options.url,
     timeout: options.connectTimeoutMs ?? 5_000,
@@ -108,6 +109,7 @@ async function settingsOf(options: ConnectOptions): Promise<ConnectionOptions> {
     // Otherwise two refusals in a row, as while a server reloads its accounts, would end the connection for
     // good.
     ignoreAuthErrorAbort: true,
+    ...(named ? {} : loginOf(options)),
     ...(name === undefined ? {} : { name }),
     ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
     ...(user === undefined ? {} : { user }),
@@ -119,6 +121,22 @@ async function settingsOf(options: ConnectOptions): Promise<ConnectionOptions> {
       ? {}
       : { authenticator: nkeyAuthenticator(new TextEncoder().encode(nkeySeed)) }),
   };
+}
+
+/** The client leaves out what stands before the host of an address: `user:password@`, or a token. */
+function loginOf({ url }: ConnectOptions): Pick<ConnectionOptions, "user" | "pass" | "token"> {
+  const found = [url].flat().flatMap((one) => /^\s*(?:[A-Za-z]+:\/\/)?(\S+)@/.exec(one)?.[1] ?? []);
+  const [user = "", ...pass] = (found[0] ?? "").split(":").map(decoded);
+  if (user === "") return {};
+  return pass.length > 0 ? { user, pass: pass.join(":") } : { token: user };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // a password with a lone %
+  }
 }
 
 /** Files are read at each connection: a new key takes effect without a restart. */

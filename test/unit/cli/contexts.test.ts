@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { findNats, findServer } from "../../../services/cli/connection/find-nats.ts";
 import { main } from "../../../services/cli/main.ts";
-import { maskUrl } from "../../../shared/runtime/server-address.ts";
+import { maskUrl, withoutLogin } from "../../../shared/runtime/server-address.ts";
 import { Contexts } from "../../../shared/sdk/where/contexts.ts";
 import { writeDevFile } from "../../../shared/sdk/where/dev-file.ts";
 
@@ -120,5 +120,9 @@ describe("the server to talk to", () => {
     expect(maskUrl("nats://a:b@h:1,tls://token@h2:2,nats://plain:4")).toBe(
       "nats://***@h:1,tls://***@h2:2,nats://plain:4",
     );
+    expect(maskUrl("a:b@h:1, a:b@c@h2:2,plain:4"), "without a scheme, and with @ in the password").toBe(
+      "***@h:1, ***@h2:2,plain:4",
+    );
+    expect(withoutLogin("a:b@h:1,nats://a:b/c@h2")).toBe("h:1,nats://h2");
   });
 });
