@@ -17,7 +17,7 @@ test("F5, F6: the only orchestrator dies among 200 running instances; another on
   const done = journal.lines("add").length;
   expect(done, "killed in the middle").toBeLessThan(900);
   await stack.run("orchestrator");
-  expect(await Promise.all(handles.map((handle) => handle.result({ timeout: "50s" })))).toEqual(
+  expect(await Promise.all(handles.map((handle) => handle.result({ timeout: "120s" })))).toEqual(
     ids.map(() => 5),
   );
   const streams = new Streams(stack);
@@ -32,4 +32,4 @@ test("F5, F6: the only orchestrator dies among 200 running instances; another on
   await streams.untilQuiet();
   // Published twice is run once: the message ids of the repetition are the same (T2).
   expect(journal.lines("add")).toHaveLength(1000);
-});
+}, 240_000); // as long as what it waits for may take on a busy machine
