@@ -42,9 +42,11 @@ async function finishedInstance(rig: Rig): Promise<{ id: string; commits: string
   const id = handle.instanceId;
   const names = subjects();
   const bus = await connectBus({ url: rig.nats.url, blobBucket: names.blobBucket, announce: silent });
-  const { stream, subject } = rig.layout === "shared" ? sharedPlace(names, id, shards) : ownPlace(names, id);
   const bucket = names.bucket("instances");
-  const commits = await bus.read(stream, subject);
+  const read = ({ stream, subject }: { stream: string; subject: string }) => bus.read(stream, subject);
+  // In either layout a short instance stays in a shared stream; one that ran for longer has a stream of its own.
+  const shared = await read(sharedPlace(names, id, shards));
+  const commits = shared?.length ? shared : await read(ownPlace(names, id));
   const summary = await bus.last(bucketStream(bucket), bucketSubject(bucket, id));
   await bus.close();
   const text = (body: Uint8Array): string => Buffer.from(body).toString("utf8");
