@@ -8,7 +8,7 @@ import { once } from "node:events";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { pagesWithCommands, type ShownCommand, shownCommands } from "../support/documents/shown-commands.ts";
 import { bin, type Dev, repository, startDev } from "../support/processes/cli.ts";
 
@@ -74,8 +74,7 @@ let poolId: string;
 async function serve(app: string): Promise<Dev> {
   const known = running.get(app);
   if (known) return known;
-  const cwd = join(folder, app.replaceAll(/\W/g, "-"));
-  mkdirSync(cwd);
+  const cwd = mkdtempSync(join(folder, `${app.replaceAll(/\W/g, "-")}-`));
   // The files that the commands name, in a folder that may be written to.
   for (const there of ["examples", "node_modules"]) symlinkSync(join(repository, there), join(cwd, there));
   const dev = await startDev(join(cwd, ".holdfast"), { cwd, args: ["--app", app, "--workers", "1"] });
@@ -100,13 +99,20 @@ beforeAll(async () => {
   const pools = JSON.parse((await shell(shared, "holdfast pools list --json")).out) as { poolId: string }[];
   poolId = pools[0]?.poolId ?? "";
 });
+// One beside the shared one at a time: each is half a dozen processes.
+afterEach(async () => {
+  for (const [app, dev] of running) if (dev !== shared) await stop(app, dev);
+});
 afterAll(async () => {
-  for (const dev of running.values()) {
-    dev.signal("SIGTERM");
-    await dev.ended();
-  }
+  for (const [app, dev] of running) await stop(app, dev);
   rmSync(folder, { recursive: true, force: true });
 });
+
+async function stop(app: string, dev: Dev): Promise<void> {
+  running.delete(app);
+  dev.signal("SIGTERM");
+  await dev.ended();
+}
 
 async function shell(dev: Dev, script: string) {
   const { NATS_URL: _, ...env } = process.env;
