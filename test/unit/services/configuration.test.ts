@@ -69,7 +69,7 @@ it("NATS servers have nothing but a file as argument: a reload for new keys woul
   await program(cli).parseAsync(["security", "init", "--out", out], { from: "user" });
   const override = readFileSync(join(out, "compose.override.yaml"), "utf8");
   const commands = (text("compose.yaml") + override).match(/nats-server .*$/gm) ?? [];
-  expect(commands).toHaveLength(4);
+  expect(commands).toHaveLength(3);
   for (const command of commands) expect(command).toMatch(/^nats-server -c \S+$/);
 });
 
