@@ -9,7 +9,7 @@ interface Since {
   seenAt: number;
   /** Sessions it holds, by its last answer. */
   used: number;
-  unanswered: number;
+  unanswered: SessionClaim[];
   taken: SessionClaim[];
 }
 
@@ -26,18 +26,17 @@ export class OfferedClaims {
   }
 
   /** Counts the claim for the worker at once: many are offered before the first is answered. */
-  offering(workerId: string): void {
-    const since = this.#sinceOf(workerId);
-    if (since) since.unanswered++;
+  offering(workerId: string, claim: SessionClaim): void {
+    this.#sinceOf(workerId)?.unanswered.push(claim);
   }
 
-  answered(workerId: string, answer: { used: number; taken: SessionClaim | undefined } | undefined): void {
+  answered(workerId: string, claim: SessionClaim, answer?: { used: number; isTaken: boolean }): void {
     const since = this.#sinceOf(workerId);
     if (!since) return;
-    since.unanswered = Math.max(0, since.unanswered - 1);
+    since.unanswered = since.unanswered.filter((other) => other !== claim);
     if (!answer) return;
     since.used = answer.used;
-    if (answer.taken) since.taken.push(answer.taken);
+    if (answer.isTaken) since.taken.push(claim);
   }
 
   /** Valid until that worker has registered again. */
@@ -47,7 +46,7 @@ export class OfferedClaims {
     const { seenAt, slots } = worker;
     const known = this.#since.get(workerId);
     if (known?.seenAt === seenAt) return known;
-    const since: Since = { seenAt, used: slots.sessions.used, unanswered: 0, taken: [] };
+    const since: Since = { seenAt, used: slots.sessions.used, unanswered: [], taken: [] };
     this.#since.set(workerId, since);
     return since;
   }
@@ -63,12 +62,15 @@ export class OfferedClaims {
     const resources = { ...worker.resources.used };
     const perType = { ...worker.perType };
     const pools = { ...worker.pools };
-    for (const { type, requires, metadata } of since.taken) {
+    for (const { type, requires } of since.taken) {
       for (const [name, need] of Object.entries(requires.resources)) {
         resources[name] = (resources[name] ?? 0) + need;
       }
       const ofType = perType[type];
       if (ofType) perType[type] = { ...ofType, used: ofType.used + 1 };
+    }
+    // A turn opens several members of a pool at once, and they go to different workers.
+    for (const { metadata } of [...since.taken, ...since.unanswered]) {
       const pool = metadata[poolMetadataKey];
       if (pool !== undefined) pools[pool] = (pools[pool] ?? 0) + 1;
     }
@@ -77,7 +79,7 @@ export class OfferedClaims {
       perType,
       pools,
       resources: { ...worker.resources, used: resources },
-      slots: { ...worker.slots, sessions: { ...sessions, used: since.used + since.unanswered } },
+      slots: { ...worker.slots, sessions: { ...sessions, used: since.used + since.unanswered.length } },
     };
   }
 }

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { WorkerInfo } from "../../schemas/index.ts";
+import { poolMetadataKey, SessionClaim, WorkerInfo } from "../../schemas/index.ts";
+import { OfferedClaims } from "../../shared/sessions/index.ts";
 import { hasRoom, nearEnough, type PlacementClaim, place } from "../../shared/sessions/placement.ts";
 
 const type = "model" as never;
@@ -51,6 +52,26 @@ const claim = (over: Partial<PlacementClaim> = {}): PlacementClaim => ({
   affinityKey: "k",
   affinity: "chosen",
   ...over,
+});
+
+describe("claims offered and not answered yet", () => {
+  it("count as members of their pool: two that one turn opens go to different workers", () => {
+    const view = new OfferedClaims(() => [worker("w1"), worker("w2", holding(3))]);
+    const member = (sessionId: string) =>
+      SessionClaim.parse({
+        ...claim(),
+        ...{ v: 1, instanceId: "i", sessionId, attachment: 1, openedAt: 0, deadlineAt: 1 },
+        metadata: { [poolMetadataKey]: "p" },
+      });
+    const [first, second] = [member("m1"), member("m2")];
+    expect(place(view.workers(), first)).toMatchObject({ workerId: "w1" });
+    view.offering("w1", first);
+    expect(place(view.workers(), second)).toMatchObject({ workerId: "w2" });
+    view.answered("w1", first, { used: 0, isTaken: false });
+    expect(place(view.workers(), second), "refused: nothing of the pool is there").toMatchObject({
+      workerId: "w1",
+    });
+  });
 });
 
 describe("placement says who, or why nobody", () => {

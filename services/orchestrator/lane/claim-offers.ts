@@ -58,10 +58,10 @@ export class ClaimOffers {
     const { workerId } = placed;
     const subject = offerSubject(this.#options, workerId, claim.type);
     if (!this.#offers.isOpen(subject)) return undefined;
-    this.#view.offering(workerId);
+    this.#view.offering(workerId, claim);
     const answer = await this.#ask(subject, claim);
     const taken = answer?.verdict === "taken";
-    this.#view.answered(workerId, answer && { used: answer.used, taken: taken ? claim : undefined });
+    this.#view.answered(workerId, claim, answer && { used: answer.used, isTaken: taken });
     if (!taken) return undefined;
     return { workerId, report: reportOf(claim, answer) };
   }

@@ -50,11 +50,11 @@ export class ClaimForwarding implements Service {
 
   async send(workerId: string, claim: SessionClaim): Promise<Verdict | "unanswered"> {
     const { bus, names, generation } = this.#deps;
-    this.#fleet.others.offering(workerId);
+    this.#fleet.others.offering(workerId, claim);
     const subject = generation.allows(2) ? names.claimPass(workerId) : names.nudge(workerId);
     const answer = await this.#ask(subject, claim, bus);
-    const taken = answer?.verdict === "taken" ? claim : undefined;
-    this.#fleet.others.answered(workerId, answer && { used: answer.used, taken });
+    const isTaken = answer?.verdict === "taken";
+    this.#fleet.others.answered(workerId, claim, answer && { used: answer.used, isTaken });
     return answer?.verdict ?? "unanswered";
   }
 
