@@ -25,7 +25,12 @@ export default defineConfig({
       { extends: true, test: { name: "in memory", include: inMemory } },
       {
         extends: true,
-        test: { name: "real", include: ["test/**/*.test.ts", "examples/**/*.test.ts"], exclude: inMemory },
+        test: {
+          name: "real",
+          include: ["test/**/*.test.ts", "examples/**/*.test.ts"],
+          exclude: inMemory,
+          setupFiles: ["test/support/vitest/print-service-logs.ts"],
+        },
       },
     ],
   },

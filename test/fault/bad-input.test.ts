@@ -3,16 +3,20 @@
  * letter.
  */
 import { connect, type NatsConnection } from "@nats-io/transport-node";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { checked } from "../apps/lifecycle.ts";
 import { runCli } from "../support/processes/cli.ts";
 import { installation } from "../support/processes/installation.ts";
 import { until } from "../support/processes/stack.ts";
 
-const world = installation({ app: "lifecycle", watchers: 0 });
 let nc: NatsConnection;
-beforeAll(async () => {
-  nc = await connect({ servers: world.stack.nats.url });
+const world = installation({
+  app: "lifecycle",
+  watchers: 0,
+  prepare: async ({ nats }) => {
+    await nc?.close();
+    nc = await connect({ servers: nats.url });
+  },
 });
 afterAll(() => nc?.close());
 

@@ -2,7 +2,7 @@
  * Sessions that belong to keys, in real processes: one holder for all racing callers, and after a kill or a
  * pause a typed error or a repeated call, never a stale answer.
  */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import type { KeyedOnLost } from "../../../schemas/index.ts";
 import { connectBus, encode } from "../../../shared/bus/index.ts";
 import { silent } from "../../../shared/runtime/index.ts";
@@ -13,12 +13,16 @@ import { installation } from "../../support/processes/installation.ts";
 import type { ServiceProcess } from "../../support/processes/stack.ts";
 import { until } from "../../support/processes/stack.ts";
 
-const world = installation({ app: "keyed", orchestrators: 2, workers: 2, leases: true });
-
 let api = "";
-beforeAll(async () => {
-  const gateway = await world.stack.run("gateway", { GATEWAY_PORT: "0", GATEWAY_RATE_LIMIT: "2000" });
-  api = `${/"url":"(http:[^"]+)"/.exec(gateway.log())?.[1]?.replace(/\/$/, "")}/api`;
+const world = installation({
+  app: "keyed",
+  orchestrators: 2,
+  workers: 2,
+  leases: true,
+  prepare: async (stack) => {
+    const gateway = await stack.run("gateway", { GATEWAY_PORT: "0", GATEWAY_RATE_LIMIT: "2000" });
+    api = `${/"url":"(http:[^"]+)"/.exec(gateway.log())?.[1]?.replace(/\/$/, "")}/api`;
+  },
 });
 afterAll(() => expect(world.leases.violations()).toEqual([]));
 

@@ -1,7 +1,7 @@
 /** Whatever the code of a session does: a typed failure, the worker alive, nothing left behind. */
 
 import { readdirSync, readFileSync } from "node:fs";
-import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { Bucket } from "../../../shared/bus/index.ts";
 import { systemRandom } from "../../../shared/runtime/index.ts";
 import { blobKeys } from "../../support/nats/blob-keys.ts";
@@ -11,12 +11,14 @@ import { until } from "../../support/processes/stack.ts";
 
 const places = ["inline", "thread", "process"] as const;
 
-const world = installation({ app: "bad-handlers" });
 let worker: number;
 let threadsAtFirst: number;
-beforeAll(() => {
-  worker = world.stack.of("worker")[0]?.pid ?? 0;
-  threadsAtFirst = threadsOf(worker);
+const world = installation({
+  app: "bad-handlers",
+  prepare: (stack) => {
+    worker = stack.of("worker")[0]?.pid ?? 0;
+    threadsAtFirst = threadsOf(worker);
+  },
 });
 
 /** Processes of the worker's own that hold sessions; a compiler it keeps for TypeScript is none. */

@@ -17,9 +17,19 @@ export interface InstallationOptions extends StackOptions {
   leases?: boolean;
   /** Each test runs workers of its own; whatever it did to them, the next one meets none. */
   killWorkersAfterEach?: boolean;
+  /**
+   * What the tests need of the installation besides, made with it: a further service, a connection, a process id. A test
+   * that is tried again meets a new installation, of which a `beforeAll` in the file would know nothing.
+   */
+  prepare?: (stack: Stack) => Promise<void> | void;
 }
 
-export function installation({ leases: watched, killWorkersAfterEach, ...options }: InstallationOptions) {
+export function installation({
+  leases: watched,
+  killWorkersAfterEach,
+  prepare,
+  ...options
+}: InstallationOptions) {
   const journal = new Journal();
   let stack: Stack | undefined;
   let streams: Streams | undefined;
@@ -30,6 +40,7 @@ export function installation({ leases: watched, killWorkersAfterEach, ...options
     stack = await Stack.start({ ...options, app, env: { ...journal.env, ...options.env } });
     streams = new Streams(stack);
     if (watched) leases = await LeaseLog.start(stack);
+    await prepare?.(stack);
   };
   const end = async (): Promise<void> => {
     await leases?.[Symbol.asyncDispose]();

@@ -18,6 +18,7 @@ import { silent } from "../../../shared/runtime/index.ts";
 import { Client } from "../../../shared/sdk/index.ts";
 import { startNats, type TestNats } from "../nats/nats-server.ts";
 import { type SecuredNats, startSecuredNats } from "../nats/secured-nats.ts";
+import { keepLog } from "./service-logs.ts";
 
 export type ServiceName = "orchestrator" | "worker" | "watcher" | "gateway";
 
@@ -198,6 +199,7 @@ class Running implements ServiceProcess {
       this.#log += chunk.toString();
     });
     this.exited = once(child, "exit").then(([code, signal]) => code ?? signal);
+    keepLog({ service, pid: this.pid, log: () => this.#log, end: () => child.exitCode ?? child.signalCode });
   }
 
   get id(): string {

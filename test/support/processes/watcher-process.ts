@@ -3,6 +3,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { keepLog } from "./service-logs.ts";
 
 const quick = { WATCHER_LEASE_TTL: "1s", WATCHER_GRACE: "2s", WATCHER_RECONCILE_EVERY: "1m" };
 
@@ -43,6 +44,12 @@ export async function startWatcherProcess(
     for (const listener of listeners) listener();
   });
   const exited = once(child, "exit");
+  keepLog({
+    service,
+    pid: child.pid ?? 0,
+    log: () => lines.map((line) => JSON.stringify(line)).join("\n"),
+    end: () => child.exitCode ?? child.signalCode,
+  });
   const logged = (kind: string) =>
     new Promise<Record<string, unknown>>((resolve) => {
       const look = () => {

@@ -2,6 +2,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { keepLog } from "./service-logs.ts";
 
 export interface WorkerProcess {
   pid: number;
@@ -34,6 +35,12 @@ export function forkWorker(env: Record<string, string>): WorkerProcess & { proce
   let stderr = "";
   child.stderr?.on("data", (chunk: Buffer) => {
     stderr += chunk.toString();
+  });
+  keepLog({
+    service: "worker",
+    pid: child.pid ?? 0,
+    log: () => stderr,
+    end: () => child.exitCode ?? child.signalCode,
   });
   const exited = once(child, "exit").then(([code, signal]) => (code ?? signal) as number | string);
   return {
