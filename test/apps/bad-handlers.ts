@@ -120,10 +120,6 @@ const batching = (isolation: Isolation) =>
     },
   });
 
-type How = keyof typeof throwing | keyof typeof returning | keyof typeof odd | "hang" | "spin" | "crash";
-const isOwn = (how: How): how is "hang" | "spin" | "crash" =>
-  how === "hang" || how === "spin" || how === "crash";
-
 interface Seen {
   name?: string;
   code?: string;
@@ -139,24 +135,39 @@ async function seen(promise: Promise<unknown>): Promise<Seen> {
   }
 }
 
-/** What the bad call gets, and what the session is good for afterwards. */
+/** What a call gets that takes its host along, and what the session is good for afterwards. */
 export const misbehave = defineOrchestration("misbehave", {
-  async run(ctx, { where, how }: { where: Isolation; how: How }) {
+  async run(ctx, { where, how }: { where: Isolation; how: "hang" | "spin" | "crash" }) {
     await using session = await ctx.openSession(types[where]);
     const pid = await session.where(null);
-    await session.fine(null);
-    const got = await seen(isOwn(how) ? session[how](null) : session.act(how));
+    const got = await seen(session[how](null));
     return { got, after: await seen(session.fine(null)), pid };
+  },
+});
+
+/** One bad call after the other on one session: what each gets, and how many good ones it has answered since. */
+export const misbehaveOften = defineOrchestration("misbehave-often", {
+  async run(ctx, { where, hows }: { where: Isolation; hows: string[] }) {
+    await using session = await ctx.openSession(types[where]);
+    const answers: { got: Seen; after: Seen }[] = [];
+    for (const how of hows)
+      answers.push({ got: await seen(session.act(how)), after: await seen(session.fine(null)) });
+    return answers;
   },
 });
 
 /** An activity that runs on a session, and one that does not. */
 export const actOut = defineActivity("act-out", { run: (_ctx, how: string) => acts[how]?.() });
 export const beside = defineOrchestration("beside", {
-  async run(ctx, { where, how }: { where: Isolation | "plain"; how: How }) {
-    if (where === "plain") return seen(ctx.run(actOut, how));
+  async run(ctx, { where, hows }: { where: Isolation | "plain"; hows: string[] }) {
+    const answers: Seen[] = [];
+    if (where === "plain") {
+      for (const how of hows) answers.push(await seen(ctx.run(actOut, how)));
+      return answers;
+    }
     await using session = await ctx.openSession(types[where]);
-    return await seen(session.run(actOut, how));
+    for (const how of hows) answers.push(await seen(session.run(actOut, how)));
+    return answers;
   },
 });
 
