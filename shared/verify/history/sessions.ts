@@ -3,8 +3,8 @@
  * ends.
  */
 
-import type { Attachment, EventOf, HistoryEvent } from "../../../schemas/index.ts";
-import { holderIn } from "../../../schemas/index.ts";
+import type { Attachment, Borrower, EventOf, HistoryEvent } from "../../../schemas/index.ts";
+import { holderIn, useOf } from "../../../schemas/index.ts";
 import type { HistoryLaw } from "./law.ts";
 
 type Holder = Pick<Attachment, "epoch" | "workerId">;
@@ -138,6 +138,7 @@ const lives = new Set<string>([
 
 export const lentToOne: HistoryLaw = {
   begin(onViolation) {
+    /** The number of each lending that is not over; of a session that many share, by borrower. */
     const lent = new Map<string, number>();
     let latest = 0;
     return {
@@ -145,17 +146,20 @@ export const lentToOne: HistoryLaw = {
         for (const event of commit.events) {
           if (event.kind === "instance.started") {
             lent.clear();
-            for (const { sessionId, lending } of event.carried?.sessions ?? [])
+            for (const { sessionId, lending, borrowers = [] } of event.carried?.sessions ?? []) {
               if (lending) lent.set(sessionId, lending.number);
+              for (const borrower of borrowers) lent.set(loanOf(sessionId, borrower), latest);
+            }
           }
-          if (event.kind === "session.returned" && !lent.delete(event.sessionId))
+          if (event.kind === "session.returned" && !lent.delete(loanOf(event.sessionId, event.from)))
             onViolation(
               "LENDER-1",
               `execution ${of}: ${event.sessionId} comes back (event ${event.id}) and was not lent`,
             );
           if (event.kind !== "session.lent") continue;
-          const { sessionId, lending } = event;
-          const before = lent.get(sessionId);
+          const { sessionId, lending, refused } = event;
+          const loan = loanOf(sessionId, lending.shared && lending.to);
+          const before = lent.get(loan);
           if (before !== undefined)
             onViolation(
               "LENDER-1",
@@ -166,10 +170,14 @@ export const lentToOne: HistoryLaw = {
               "LENDER-1",
               `execution ${of}: lending ${lending.number} comes after lending ${latest}`,
             );
-          lent.set(sessionId, lending.number);
+          if (!refused) lent.set(loan, lending.number);
           latest = Math.max(latest, lending.number);
         }
       },
     };
   },
 };
+
+/** A session of a key has a loan for each of its borrowers, a member of a pool one at a time. */
+const loanOf = (sessionId: string, borrower: Borrower | undefined): string =>
+  borrower ? `${sessionId} for ${useOf(borrower)}` : sessionId;

@@ -54,3 +54,23 @@ test("a history that keeps every law", () => {
 test.each(broken)("%s: %s", (law, _what, turns) => {
   expect(lawsIn(...turns)).toContain(law);
 });
+
+test("a session of a key is lent to several at a time, to each once (LENDER-1)", () => {
+  const to = (of: number) => ({ instanceId: "b", execution: 1, of });
+  const lend = (number: number, of: number, refused?: object) => ({
+    ...{ kind: "session.lent", sessionId: "s", ...(refused && { refused }) },
+    lending: { poolId: "s", number, to: to(of), shared: true },
+  });
+  const back = (of: number) => ({ kind: "session.returned", sessionId: "s", from: to(of) });
+  const refused = { type: "model", error: { code: "full", message: "", retryable: false } };
+  const held = [start, open, request(1), active(1, 5)];
+  expect(
+    lawsIn(
+      { events: held },
+      { events: [lend(1, 2), lend(2, 3)] },
+      { events: [back(2), lend(3, 4, refused), back(3)] },
+    ),
+  ).toEqual([]);
+  expect(lawsIn({ events: held }, { events: [lend(1, 2), lend(2, 2)] })).toContain("LENDER-1");
+  expect(lawsIn({ events: held }, { events: [lend(1, 2), back(3)] })).toContain("LENDER-1");
+});
