@@ -146,7 +146,10 @@ function load(worker: WorkerInfo, type: string): string {
 function lastLoss(record: SessionRecord, workers: readonly WorkerInfo[], now: number): string[] {
   const { lost } = record;
   if (!lost) return [];
-  const owner = record.owners.at(-1);
+  // Others may have held it since.
+  const owner = record.owners.findLast(
+    ({ to, end }) => to !== undefined && (end === undefined || end === lost.reason),
+  );
   const gone = owner && !workers.some(({ workerId }) => workerId === owner.workerId);
   const by = owner ? ` by ${owner.workerId}${gone ? ", worker gone" : ""}` : "";
   const detail = lost.detail === undefined ? "" : `: ${lost.detail}`;

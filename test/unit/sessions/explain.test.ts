@@ -183,6 +183,13 @@ test("every other phase has its sentence", () => {
   ]);
   const failed = { phase: "failed", error: failure };
   expect(explain(record(failed), [], undefined, now)).toEqual(["failed 2.0 s ago: no memory"]);
+  const owners = [
+    { workerId: "w1", epoch: 3, from: 1, to: now - 5000, end: "expired" },
+    { workerId: "w2", epoch: 9, from: now - 4000, to: now - 1000, end: "closed" },
+  ];
+  expect(explain(record({ ...over, owners }), [], undefined, now)).toContain(
+    "lost 5.0 s ago by w1, worker gone (expired)",
+  );
   const lost = { phase: "lost", lost: { reason: "aborted", detail: "by hand", at: now - 1000 } };
   expect(explain(record(lost), [], undefined, now)).toEqual(["lost 1.0 s ago (aborted: by hand)"]);
 });
