@@ -15,7 +15,7 @@ const declined = {
 
 describe.skipIf(browserPath() === undefined)("the page of an orchestration", () => {
   const dashboard = openDashboard();
-  const { see } = dashboard;
+  const { inPage, see } = dashboard;
 
   it("says which step failed, with input, attempts and the user's own frames, and starts it again", async () => {
     const { gateway, page, put } = dashboard;
@@ -227,6 +227,11 @@ describe.skipIf(browserPath() === undefined)("the page of an orchestration", () 
     expect(await page.locator(".strip").count()).toBe(0);
     await page.getByRole("button", { name: "Zoom in" }).click();
     await page.locator(".strip .strip-window").waitFor();
+    // Drawn text has no colour of its own: without one it is black on dark.
+    const colours = await inPage<string[]>(
+      "['.strip', '.timeline-svg'].map((svg) => getComputedStyle(document.querySelector(svg + ' .row-label')).fill)",
+    );
+    expect(colours[0]).toBe(colours[1]);
   });
 
   it("shows the life of one session, its calls and who ran them", async () => {
@@ -238,6 +243,50 @@ describe.skipIf(browserPath() === undefined)("the page of an orchestration", () 
     expect(text).toContain("worker-a-k3x9");
     expect(text).toContain("Memory of its worker");
     expect(await page.locator(".bar.call").count()).toBeGreaterThan(10);
+  });
+
+  it("shows the life of a session whose record is gone, from the history of its orchestration", async () => {
+    const { gateway, page, put } = dashboard;
+    const on = { attachment: 1, epoch: 7, workerId: "worker-y", nodeId: "y", host: "h", resourceId: "r" };
+    const sessionId = "former-s1";
+    const options = {
+      ...{ creationTimeoutMs: 1_000, onLost: "fail", maxAutoRetries: 0, maxInitAttempts: 1, lazy: false },
+      ...{ requires: { tags: [], resources: {} }, metadata: {} },
+    } as const;
+    const target = { kind: "session" as const, sessionId, call: true as const };
+    const start = Date.now() - 60_000;
+    await writeHistory(gateway.history, "former", [
+      {
+        at: start,
+        events: [
+          { kind: "instance.started", name: "former", input: { json: 1 } },
+          { kind: "session.opened", sessionId, type: "model", options },
+          { kind: "session.requested", sessionId, attachment: 1, deadlineAt: start + 1_000, restore: false },
+        ],
+      },
+      {
+        at: start + 1_000,
+        events: [
+          { kind: "session.activated", sessionId, on, initMs: 5, warm: false, restored: false },
+          { kind: "activity.scheduled", name: "ask", target, retry, timeouts: {}, input: { json: 7 } },
+        ],
+      },
+      {
+        at: start + 3_000,
+        events: [
+          { kind: "activity.completed", of: 5, workerId: "worker-y", epoch: 7, output: { json: 1 } },
+          { kind: "session.closed", sessionId },
+          { kind: "instance.completed", output: { json: 1 } },
+        ],
+      },
+    ]);
+    const ended = { status: "completed", startedAt: start, endedAt: start + 3_000 } as const;
+    await put.instance({ instanceId: "former", name: "former", sessions: [sessionId], ...ended });
+    await eventually(async () => (await gateway.get("/api/instances/former")).ok, "former");
+    await page.goto(`${gateway.url}/sessions/${sessionId}`);
+    await see("Calls (1)");
+    await see("worker-y");
+    await page.locator(".bar.call").waitFor();
   });
 
   it("counts on its filters, and folds them on a phone", async () => {

@@ -42,8 +42,8 @@ describe.skipIf(browserPath() === undefined)("the dashboard in a browser", () =>
     await put.instance({ instanceId: "past", status: "completed", sessions: ["past-s1"] });
     await eventually(async () => (await gateway.get("/api/instances/past")).ok, "past");
     await page.goto(`${gateway.url}/sessions/past-s1`);
-    await see("This session is closed");
-    await page.getByRole("link", { name: "Open past" }).click();
+    await see("Its record is gone");
+    await page.getByRole("link", { name: "past" }).click();
     expect(new URL(page.url()).pathname).toBe("/orchestrations/past");
     await page.goto(`${gateway.url}/sessions/never-s1`);
     await see("This session is not known here");

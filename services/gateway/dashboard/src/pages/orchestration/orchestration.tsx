@@ -165,7 +165,10 @@ function Header(props: { summary: InstanceView; events: number | undefined; step
           ["Status", <Badge status={summary.status} />],
           ["Name", summary.name ?? "–"],
           ["Started", <When at={summary.startedAt} />],
-          ["Took", <Took from={summary.startedAt} to={summary.endedAt} />],
+          [
+            terminal.includes(summary.status) ? "Took" : "So far",
+            <Took from={summary.startedAt} to={summary.endedAt} />,
+          ],
           ["Events", String(events ?? summary.events)],
           ...(summary.parent
             ? [
@@ -252,7 +255,7 @@ function Result({ summary }: { summary: InstanceView }) {
     );
   if (!terminal.includes(status))
     return (
-      <Card title="Result so far">
+      <Card title="Result">
         <p class="muted">Not there yet.</p>
       </Card>
     );

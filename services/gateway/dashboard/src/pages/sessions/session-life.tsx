@@ -6,7 +6,6 @@ import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { foldTimeline, type InstanceTimeline, type Work } from "../../../../../../shared/timeline/index.ts";
 import { failureText, shortEpoch } from "../../../../../../shared/wording/index.ts";
-import type { SessionRow } from "../../api.ts";
 import { duration, plural } from "../../format.ts";
 import { lifeOf } from "../../history/session-life.ts";
 import { useLive } from "../../live.ts";
@@ -18,9 +17,17 @@ import { useHistory } from "../orchestration/use-history.ts";
 
 const mostCalls = 20;
 
-/** `children`: shown between the picture and the calls, and alone while there is no history. */
-export function SessionLife({ row, children }: { row: SessionRow; children: ComponentChildren }) {
-  const { instanceId, sessionId } = row;
+/**
+ * `over`: nothing more comes. `children`: shown between the picture and the calls, and alone while there is no
+ * history, or none of this session in the latest execution.
+ */
+export function SessionLife(props: {
+  instanceId: string;
+  sessionId: string;
+  over: boolean;
+  children?: ComponentChildren;
+}) {
+  const { instanceId, sessionId, over, children } = props;
   const history = useHistory(instanceId, undefined);
   useLive(
     { changed: () => void history.more(), resync: () => void history.more() },
@@ -32,8 +39,8 @@ export function SessionLife({ row, children }: { row: SessionRow; children: Comp
     [history.page, sessionId],
   );
   const [selected, select] = useState<number | undefined>();
-  if (!model) return <>{children}</>;
-  const live = row.phase !== "closed" && row.phase !== "failed" && !model.ended;
+  if (!model || model.sessions.length === 0) return <>{children}</>;
+  const live = !over && !model.ended;
   return (
     <>
       <Timeline model={model} live={live} selected={selected} select={select} />

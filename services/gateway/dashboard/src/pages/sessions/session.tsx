@@ -88,7 +88,11 @@ export function SessionPage({ id }: { id: string }) {
           <Card>
             <Facts facts={factsOf(row)} />
           </Card>
-          <SessionLife row={row}>
+          <SessionLife
+            instanceId={row.instanceId}
+            sessionId={id}
+            over={row.phase === "closed" || row.phase === "failed"}
+          >
             <Owners row={row} />
           </SessionLife>
           {row.work?.snapshot !== undefined && (
@@ -123,30 +127,34 @@ export function SessionPage({ id }: { id: string }) {
   );
 }
 
-/**
- * The session's record was deleted with its instance; the instance's history shows its holders, as long as it
- * is kept.
- */
+/** The session's record was deleted with its instance; the instance's history is kept longer and has its life. */
 function Gone({ id }: { id: string }) {
   const users = useLoad(
     (signal) => get<{ rows: InstanceRow[] }>(`/api/instances?session=${id}&limit=1`, signal),
     [id],
   );
-  const instanceId = users.data?.rows[0]?.instanceId;
   if (!users.data) return null;
+  const instanceId = users.data.rows[0]?.instanceId;
+  if (instanceId === undefined)
+    return (
+      <Empty title="This session is not known here">
+        <p class="muted">It never was, or its orchestration and its history have been removed.</p>
+      </Empty>
+    );
   return (
-    <Empty title={instanceId === undefined ? "This session is not known here" : "This session is closed"}>
-      <p class="muted">
-        What is kept of it, who held it and what became of every call, is in the history of its orchestration.
-      </p>
-      {instanceId !== undefined && (
-        <p>
-          <a class="button" href={`/orchestrations/${instanceId}`}>
-            Open {instanceId}
-          </a>
-        </p>
-      )}
-    </Empty>
+    <>
+      <Card>
+        <Facts
+          flow
+          facts={[
+            ["State", <Badge status="closed" />],
+            ["Orchestration", <Id href={`/orchestrations/${instanceId}`}>{instanceId}</Id>],
+          ]}
+        />
+        <p class="muted below">Its record is gone. What it did is in the history of its orchestration.</p>
+      </Card>
+      <SessionLife instanceId={instanceId} sessionId={id} over />
+    </>
   );
 }
 
