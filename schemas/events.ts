@@ -65,8 +65,9 @@ const by = z.literal("engine").optional();
  * Rules by which orchestration code runs, recorded with its start.
  * 1: a loser of a race is given up with what it waits for, signals are given out one at a time, and options that do not
  *    exist are refused.
+ * 2: an instance that is cancelled while it waits in `Promise.any` ends as cancelled.
  */
-export const currentRules = 1;
+export const currentRules = 2;
 
 const instanceEvents = [
   event("instance.started", {

@@ -48,11 +48,15 @@ function afterError(runner: Runner, error: unknown): IssuedCommand | Fault {
   const { state, rootScope } = runner;
   if (error instanceof Fault && error.kind === "nondeterminism") return error;
   if (error instanceof ContinueAsNew) return continued(runner, error.input, error.state);
-  if (isCancelled(error) && state.cancelRequested) {
+  if (state.cancelRequested && isOfCancel(error, state.rules)) {
     return { event: { kind: "instance.cancelled", reason: rootScope.reason }, payloadBytes: 0 };
   }
   return failed(error);
 }
+
+/** From rule 2 on also what `Promise.any` throws when what it waited for was cancelled. */
+const isOfCancel = (error: unknown, rules: number): boolean =>
+  isCancelled(error) || (rules >= 2 && error instanceof AggregateError && error.errors.some(isCancelled));
 
 function afterValue({ definition }: Runner, value: unknown): IssuedCommand {
   try {

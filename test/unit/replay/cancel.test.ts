@@ -1,11 +1,14 @@
-import { expect } from "vitest";
+import { expect, test } from "vitest";
 import {
+  collectApp,
   defineActivity,
   defineOrchestration,
   type OrchestrationContext,
 } from "../../../shared/definitions/index.ts";
 import { CancelledError, isCancelled } from "../../../shared/errors/index.ts";
-import { scenario } from "../../support/worlds/instance-bench.ts";
+import { historyFile } from "../../../shared/sdk/replaying/history-file.ts";
+import { replayHistory } from "../../../shared/sdk/replaying/replay-history.ts";
+import { Bench, scenario } from "../../support/worlds/instance-bench.ts";
 import {
   activated,
   cancel,
@@ -199,6 +202,33 @@ scenario("terminate ends at once, without the code", cleansUp, async (bench) => 
   expect(events.map((event) => event.kind)).toEqual(["instance.terminated"]);
   expect(effects.map((effect) => effect.kind)).toEqual(["cancel-task", "summary"]);
   expect(bench.state).toMatchObject({ status: "terminated", error: { code: "terminated" } });
+});
+
+const anyOf = flow(async (ctx) => await Promise.any([ctx.run(work, 0), ctx.sleep("1h")]));
+
+scenario("cancelled while it waits for any of several: it ends as cancelled", anyOf, async (bench) => {
+  await bench.turn(start("flow"));
+  const { events } = await bench.turn(cancel());
+  expect(events.at(-1)?.kind).toBe("instance.cancelled");
+});
+
+test("an instance that was started before rule 2 and failed so is replayed as it ended", async () => {
+  const bench = new Bench(anyOf);
+  await bench.turn(start("flow"));
+  await bench.turn(cancel());
+  const error = { code: "AggregateError", message: "All promises were rejected", retryable: true };
+  const before = bench.commits.map((commit) => ({
+    ...commit,
+    events: commit.events.map((event) => {
+      if (event.kind === "instance.started") return { ...event, rules: 1 };
+      return event.kind === "instance.cancelled"
+        ? { id: event.id, kind: "instance.failed" as const, error }
+        : event;
+    }),
+  }));
+  const { instanceId } = bench.state;
+  const outcome = await replayHistory(collectApp(anyOf), historyFile(instanceId, before));
+  expect(outcome).toMatchObject({ kind: "agrees" });
 });
 
 const raced = flow(async (ctx) => {
