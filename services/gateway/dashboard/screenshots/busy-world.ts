@@ -90,7 +90,8 @@ export async function busyWorld(): Promise<BusyWorld> {
     "the key's session",
     async () => (await client.sessions.list({})).find(({ type }) => type === "conversation")?.sessionId,
   );
-  const taker = (await client.sessions.describe("docs-2026-11-s1")).record.workerId ?? "";
+  // Its session stays open, however slow the machine is.
+  const taker = (await client.sessions.describe("docs-approval-s1")).record.workerId ?? "";
   return {
     ...{ url, keyedSession: keyed, worker: taker },
     [Symbol.asyncDispose]: () => stack[Symbol.asyncDispose](),
