@@ -12,7 +12,8 @@
  *   c a claim of a session: instance, session, attachment; the attachment follows the letter
  *   h the headers of a start that only the engine may set: instance, parent, follower, grants
  */
-import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
+import { timingSafeEqual } from "node:crypto";
+import { digestWith, MacKey } from "./mac.ts";
 
 /** The only use of a derived capability. */
 type Purpose = "beat" | "cancel" | "details" | "held" | "lost" | "stream";
@@ -77,7 +78,7 @@ export const noCapabilities: Capabilities = {
 
 interface KeyedCapabilitiesOptions {
   /** The first key makes new capabilities; those of all keys are believed. Read again for each use. */
-  keys(): readonly KeyObject[];
+  keys(): readonly MacKey[];
   /** Called when a capability fits no key, perhaps because there is a newer one. True: look again. */
   refresh?(): boolean;
   /** False while processes are alive that cannot read capabilities (E1): then none are written. */
@@ -91,15 +92,16 @@ interface KeyedCapabilitiesOptions {
 const bytes = 16;
 const length = Math.ceil((bytes * 4) / 3);
 
-const macOf = (key: KeyObject | string, text: string): string =>
-  createHmac("sha256", key).update(text).digest("base64url").slice(0, length);
+const macOf = (key: MacKey, text: string): string => key.digest(text).slice(0, length);
+/** With a capability, or the key of heartbeat details, as the key. */
+const macWith = (secret: string, text: string): string => digestWith(secret, text).slice(0, length);
 
-export const capabilityKey = (text: string): KeyObject => createSecretKey(Buffer.from(text, "base64url"));
+export const capabilityKey = (text: string): MacKey => new MacKey(Buffer.from(text, "base64url"));
 
 /** One-way: a process that sees the derived capability cannot compute the original. */
 export const derivedCapability = (capability: string, purpose: Purpose): string => {
   const end = capability.length - length;
-  return `${capability.slice(0, end)}${macOf(capability, purpose)}`;
+  return `${capability.slice(0, end)}${macWith(capability, purpose)}`;
 };
 
 /**
@@ -118,10 +120,15 @@ export function detailsKey(task: {
 }
 
 export const detailsProof = (key: string, attempt: number, details: string): string =>
-  macOf(key, `${attempt}.${details}`);
+  macWith(key, `${attempt}.${details}`);
+
+/** How many capabilities are remembered until they are shown: about 2 MB. */
+const mostRemembered = 10_000;
 
 export class KeyedCapabilities implements Capabilities {
   readonly #options: KeyedCapabilitiesOptions;
+  /** Those of tasks that are out, by what they are made over: the usual report is compared, nothing is hashed. */
+  readonly #made = new Map<string, string>();
 
   constructor(options: KeyedCapabilitiesOptions) {
     this.#options = options;
@@ -129,14 +136,19 @@ export class KeyedCapabilities implements Capabilities {
 
   ofTask(task: TaskAddress): string | undefined {
     const key = this.#signing();
-    return key && taskCapability(key, task);
+    if (key === undefined) return undefined;
+    const said = saidOfTask(task);
+    const capability = taskCapability(key, said);
+    this.#made.set(said, capability);
+    const [oldest] = this.#made.size > mostRemembered ? this.#made.keys() : [];
+    if (oldest !== undefined) this.#made.delete(oldest);
+    return capability;
   }
 
   ofDetails({ instanceId, execution, of }: Omit<TaskAddress, "attempt" | "epoch">): string | undefined {
     const key = this.#signing();
-    return (
-      key && derivedCapability(taskCapability(key, { instanceId, execution, of, attempt: 1 }), "details")
-    );
+    const first = saidOfTask({ instanceId, execution, of, attempt: 1 });
+    return key && derivedCapability(taskCapability(key, first), "details");
   }
 
   ofSession(session: SessionAddress): string | undefined {
@@ -157,8 +169,13 @@ export class KeyedCapabilities implements Capabilities {
   doubtTask(task: TaskAddress, shown: string | undefined, purpose?: Purpose): Doubt | undefined {
     if (shown === undefined) return this.#missing();
     // A task of a queue has no epoch, even if the member of a pool that ran it reports its own.
-    const address = shown.startsWith("q") ? { ...task, epoch: undefined } : task;
-    return this.#doubt(shown, (key) => taskCapability(key, address), purpose);
+    const said = saidOfTask(shown.startsWith("q") ? { ...task, epoch: undefined } : task);
+    const made = purpose === undefined ? this.#made.get(said) : undefined;
+    if (made !== undefined && isSame(made, shown)) {
+      this.#made.delete(said);
+      return undefined;
+    }
+    return this.#doubt(shown, (key) => taskCapability(key, said), purpose);
   }
 
   doubtSession(session: SessionAddress, shown: string | undefined, purpose?: Purpose): Doubt | undefined {
@@ -175,7 +192,7 @@ export class KeyedCapabilities implements Capabilities {
     return this.#doubt(shown, (key) => startCapability(key, instanceId, bonds), undefined);
   }
 
-  #signing(): KeyObject | undefined {
+  #signing(): MacKey | undefined {
     return this.#options.mayWrite() ? this.#options.keys()[0] : undefined;
   }
 
@@ -185,7 +202,7 @@ export class KeyedCapabilities implements Capabilities {
     return undefined;
   }
 
-  #doubt(shown: string, make: (key: KeyObject) => string, purpose: Purpose | undefined): Doubt | undefined {
+  #doubt(shown: string, make: (key: MacKey) => string, purpose: Purpose | undefined): Doubt | undefined {
     const fits = () =>
       this.#options.keys().some((key) => {
         const whole = make(key);
@@ -200,23 +217,19 @@ function isSame(a: string, b: string): boolean {
   return a.length === b.length && timingSafeEqual(Buffer.from(a, "latin1"), Buffer.from(b, "latin1"));
 }
 
-function taskCapability(key: KeyObject, { instanceId, execution, of, attempt, epoch }: TaskAddress): string {
-  const kind = epoch === undefined ? "q" : "s";
-  return kind + macOf(key, `${kind}.${instanceId}.${execution}.${of}.${attempt}.${epoch ?? 0}`);
-}
+const saidOfTask = ({ instanceId, execution, of, attempt, epoch }: TaskAddress): string =>
+  `${epoch === undefined ? "q" : "s"}.${instanceId}.${execution}.${of}.${attempt}.${epoch ?? 0}`;
 
-const sessionCapability = (key: KeyObject, { instanceId, sessionId, attachment }: SessionAddress): string =>
+const taskCapability = (key: MacKey, said: string): string => `${said[0]}${macOf(key, said)}`;
+
+const sessionCapability = (key: MacKey, { instanceId, sessionId, attachment }: SessionAddress): string =>
   `c${attachment}.${macOf(key, `c.${instanceId}.${sessionId}.${attachment}`)}`;
 
 const hasNoBonds = ({ parent, follower, granted = [] }: StartBonds): boolean =>
   parent === undefined && follower === undefined && granted.length === 0;
 
 /** Hashes the meaning of the headers, not their text: a later version may add fields to them. */
-function startCapability(
-  key: KeyObject,
-  instanceId: string,
-  { parent, follower, granted }: StartBonds,
-): string {
+function startCapability(key: MacKey, instanceId: string, { parent, follower, granted }: StartBonds): string {
   const said = [
     ["h", instanceId],
     parent ? [parent.instanceId, parent.execution, parent.of] : [],

@@ -9,3 +9,4 @@ export {
   noCapabilities,
 } from "./capabilities.ts";
 export { capabilityAddress, doubtReport, doubtSessionReport } from "./check-reports.ts";
+export type { MacKey } from "./mac.ts";

@@ -4,9 +4,8 @@
  * again while the process runs: a rotation needs no restart.
  */
 
-import type { KeyObject } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { capabilityKey } from "../../../shared/capabilities/index.ts";
+import { capabilityKey, type MacKey } from "../../../shared/capabilities/index.ts";
 import { Fault } from "../../../shared/errors/index.ts";
 import type { Runtime, Service, Timer } from "../../../shared/runtime/index.ts";
 
@@ -23,7 +22,7 @@ export class KeysFile implements Service {
   readonly #path: string;
   readonly #runtime: Pick<Runtime, "clock" | "announce">;
   #text = "";
-  #keys: readonly KeyObject[] = [];
+  #keys: readonly MacKey[] = [];
   #readAt = Number.NEGATIVE_INFINITY;
   #timer: Timer | undefined;
 
@@ -34,7 +33,7 @@ export class KeysFile implements Service {
     this.#read();
   }
 
-  readonly keys = (): readonly KeyObject[] => this.#keys;
+  readonly keys = (): readonly MacKey[] => this.#keys;
 
   /** True if there are other keys now. */
   readonly refresh = (): boolean => {
