@@ -8,7 +8,7 @@ import { pickFreePort } from "../shared/embedded-nats/free-port.ts";
 import { type EmbeddedNats, startEmbeddedNats } from "../shared/embedded-nats/index.ts";
 import type { Pids } from "./costs/process-cost.ts";
 import type { BenchOptions, Layout } from "./options.ts";
-import { provision, rolesFor } from "./roles.ts";
+import { provision, type Safety, safeguards } from "./roles.ts";
 import { type ServiceName, ServiceProcess } from "./service.ts";
 
 interface RigSpec {
@@ -22,8 +22,8 @@ interface RigSpec {
   workerArgv?: string[];
   /** Variables for all services. */
   env?: Record<string, string>;
-  /** A NATS user for each role, and capabilities. Default: `HOLDFAST_TEST_ROLES` is set. */
-  roles?: boolean;
+  /** Default: everything if `HOLDFAST_TEST_ROLES` is set, else off. */
+  safety?: Safety;
 }
 
 /** Gives every instance a stream of its own in workloads with more instances than the default limit allows. */
@@ -80,16 +80,16 @@ export class Rig {
   /** A server and a client; no service yet. */
   static async open({ sync }: Pick<BenchOptions, "sync">, spec: RigSpec): Promise<Rig> {
     const folder = await mkdtemp(join(tmpdir(), "holdfast-bench-"));
-    const { roles = process.env.HOLDFAST_TEST_ROLES === "on" } = spec;
-    const secured = roles ? rolesFor(folder) : undefined;
+    const { safety = process.env.HOLDFAST_TEST_ROLES === "on" ? "everything" : "off" } = spec;
+    const { config, envOf } = safeguards(folder, safety);
     const [monitorPort, profilePort] = [await pickFreePort(), await pickFreePort()];
     const monitor = `127.0.0.1:${monitorPort}`;
     const nats = await startEmbeddedNats({
       dataDir: folder,
       syncAlways: sync === "always",
-      extraConfig: `http: "${monitor}"\nprof_port: ${profilePort}\n${secured?.config ?? ""}`,
+      extraConfig: `http: "${monitor}"\nprof_port: ${profilePort}\n${config}`,
     });
-    if (secured) await provision(nats.url);
+    if (safety !== "off") await provision(nats.url);
     const rig = new Rig(
       folder,
       nats,
@@ -97,7 +97,7 @@ export class Rig {
       await Client.connect({ url: nats.url, name: "bench" }),
       spec,
     );
-    rig.#envOf = secured?.envOf ?? (() => ({}));
+    rig.#envOf = envOf;
     return rig;
   }
 

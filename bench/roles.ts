@@ -8,10 +8,19 @@ import { connectBus, createKeys, defaultTopology, ensureTopology, subjects } fro
 import { silent } from "../shared/runtime/index.ts";
 import { accountsConfig, inboxPrefix, noLimits, roleNames } from "../shared/security/index.ts";
 
-export function rolesFor(folder: string): {
+/** What of it is switched on: a NATS user for each role, capabilities, or both. */
+export type Safety = "off" | "roles" | "capabilities" | "everything";
+
+interface Safeguards {
+  /** Of the server. */
   config: string;
+  /** Of a service. */
   envOf: (role: string) => Record<string, string>;
-} {
+}
+
+export function safeguards(folder: string, safety: Safety): Safeguards {
+  if (safety === "off") return { config: "", envOf: () => ({}) };
+  const [withRoles, withCapabilities] = [safety !== "capabilities", safety !== "roles"];
   const keys = roleNames.map((role) => ({ role, ...createKeys("user") }));
   const keysFile = join(folder, "capability-keys");
   writeFileSync(keysFile, randomBytes(32).toString("base64url"), { mode: 0o600 });
@@ -22,13 +31,20 @@ export function rolesFor(folder: string): {
   const accounts = accountsConfig([{ name: "HOLDFAST", prefix: "", limits: noLimits, users }]);
   return {
     // The workloads themselves connect as a user with all rights.
-    config: `${accounts.replace("users: [", 'users: [ { user: bench, password: "bench" }')}\nno_auth_user: bench\n`,
+    config: withRoles
+      ? `${accounts.replace("users: [", 'users: [ { user: bench, password: "bench" }')}\nno_auth_user: bench\n`
+      : "",
     envOf: (name) => {
       const role = roleNames.find((one) => one === name);
       if (role === undefined) return {};
-      const log = { NATS_NKEY: join(folder, `${role}.nk`), NATS_INBOX_PREFIX: inboxPrefix(role) };
+      const login = { NATS_NKEY: join(folder, `${role}.nk`), NATS_INBOX_PREFIX: inboxPrefix(role) };
       const capabilities = role === "orchestrator" && { HOLDFAST_ORCHESTRATOR_CAPABILITY_KEYS: keysFile };
-      return { ...log, ...capabilities, HOLDFAST_PROVISION: "never", HOLDFAST_OLDEST_GENERATION: "2" };
+      return {
+        ...(withRoles && login),
+        ...(withCapabilities && capabilities),
+        HOLDFAST_PROVISION: "never",
+        HOLDFAST_OLDEST_GENERATION: "2",
+      };
     },
   };
 }
