@@ -32,6 +32,7 @@ export { unknownKinds } from "./delivery/unknown-kind.ts";
 export { leaseKeys } from "./lease-keys.ts";
 export { type MicroReply, type MicroService, startMicroService } from "./micro-service.ts";
 export { headersOf } from "./nats/publish.ts";
+export { allowsRollUps } from "./nats/streams.ts";
 export { type BusOptions, connectBus } from "./nats-bus.ts";
 export { createKeys, type KeyPair, publicKeyOf, signWith } from "./nkeys.ts";
 export { scheduledFor, scheduleHeader, scheduleText } from "./schedules.ts";

@@ -48,6 +48,10 @@ interface AccountAnswer {
 /** Buckets and object stores follow the conventions of their own clients, so `nats kv` and `nats object` work on them. */
 const isStore = (name: string): boolean => name.startsWith("KV_") || name.startsWith("OBJ_");
 
+/** True if whoever may publish on the stream can remove everything else in it, by a header (`Nats-Rollup: all`). */
+export const allowsRollUps = (spec: StreamSpec): boolean =>
+  isStore(spec.name) || spec.schedules === true || spec.markerTtlMs !== undefined;
+
 export function configOf(spec: StreamSpec): StreamConfig {
   const store = isStore(spec.name);
   return {
@@ -62,7 +66,7 @@ export function configOf(spec: StreamSpec): StreamConfig {
     max_bytes: spec.maxBytes ?? -1,
     max_consumers: maxConsumers,
     allow_direct: true,
-    allow_rollup_hdrs: store || spec.schedules === true || spec.markerTtlMs !== undefined,
+    allow_rollup_hdrs: allowsRollUps(spec),
     deny_delete: spec.immutable === true,
     deny_purge: spec.immutable === true,
     ...(spec.dedupeWindowMs === undefined ? {} : { duplicate_window: nanos(spec.dedupeWindowMs) }),
