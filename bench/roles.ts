@@ -28,12 +28,12 @@ export function safeguards(folder: string, safety: Safety): Safeguards {
     writeFileSync(join(folder, `${role}.nk`), seed, { mode: 0o600 });
     return { name: role, role, scope: { ownHistories: true }, nkeys: [publicKey] };
   });
-  const accounts = accountsConfig([{ name: "HOLDFAST", prefix: "", limits: noLimits, users }]);
+  // The workloads themselves connect as a user with all rights.
+  const config = accountsConfig([{ name: "HOLDFAST", prefix: "", limits: noLimits, users }], {
+    everybody: "bench",
+  });
   return {
-    // The workloads themselves connect as a user with all rights.
-    config: withRoles
-      ? `${accounts.replace("users: [", 'users: [ { user: bench, password: "bench" }')}\nno_auth_user: bench\n`
-      : "",
+    config: withRoles ? config : "",
     envOf: (name) => {
       const role = roleNames.find((one) => one === name);
       if (role === undefined) return {};

@@ -35,16 +35,30 @@ export interface AccountLimits {
 
 export const noLimits: AccountLimits = { storeBytes: -1, streams: -1, consumers: -1, connections: -1 };
 
-export function accountsConfig(accounts: readonly AccountSpec[]): string {
+export interface AccountsOptions {
+  /**
+   * Name of a user of the first account who has all permissions and needs no key: for servers that trust everybody who
+   * can reach them.
+   */
+  everybody?: string | undefined;
+}
+
+export function accountsConfig(
+  accounts: readonly AccountSpec[],
+  { everybody }: AccountsOptions = {},
+): string {
   return [
     "accounts {",
-    ...accounts.flatMap((account) => [
+    ...accounts.flatMap((account, index) => [
       `  ${account.name} {`,
       `    jetstream { max_file: ${account.limits.storeBytes}, max_streams: ${account.limits.streams}, max_consumers: ${account.limits.consumers} }`,
       ...(account.limits.connections > 0
         ? [`    limits { max_connections: ${account.limits.connections} }`]
         : []),
       "    users: [",
+      ...(everybody !== undefined && index === 0
+        ? [`      { user: ${everybody}, password: ${everybody} }`]
+        : []),
       ...account.users.flatMap((user) => user.nkeys.map((nkey) => userLine(nkey, user, account.prefix))),
       "    ]",
       "  }",
@@ -52,6 +66,7 @@ export function accountsConfig(accounts: readonly AccountSpec[]): string {
     "  SYS { users: [] }",
     "}",
     "system_account: SYS",
+    ...(everybody === undefined ? [] : [`no_auth_user: ${everybody}`]),
     "",
   ].join("\n");
 }

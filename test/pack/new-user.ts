@@ -41,7 +41,8 @@ export async function newUserPath({ folder, installed, version, install }: NewUs
   run("npm", ["test"], shop);
 
   const holdfast = (...args: string[]) => run(join(shop, "node_modules/.bin/holdfast"), args, shop);
-  const dev = spawn("npm", ["run", "dev"], {
+  const roles = process.env.HOLDFAST_TEST_ROLES === "on" ? ["--", "--roles"] : [];
+  const dev = spawn("npm", ["run", "dev", ...roles], {
     cwd: shop,
     env,
     stdio: ["ignore", "pipe", "pipe"],

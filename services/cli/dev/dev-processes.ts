@@ -11,6 +11,8 @@ import { type Death, ServiceProcess } from "./service-process.ts";
 interface DevProcessesOptions {
   logDir: string;
   env: Environment;
+  /** Settings of the processes of one service. */
+  envOf?: ((service: string) => Environment) | undefined;
   /** Called with one line of text for people. */
   onNote: (text: string) => void;
 }
@@ -43,7 +45,7 @@ export class DevProcesses {
       name,
       entry: join(packageDir(), "bin", "holdfast.js"),
       args: [service],
-      env: { ...this.#options.env, ...env },
+      env: { ...this.#options.env, ...this.#options.envOf?.(service), ...env },
       logFile,
       onDeath: (death, delayMs) => onNote(`${name} ${ending(death)}; starting it again in ${delayMs} ms`),
     });

@@ -17,6 +17,7 @@ interface Options {
   workers: string;
   port?: string;
   watch?: boolean;
+  roles?: boolean;
   json?: boolean;
   demo?: string;
   demoInput?: string;
@@ -37,6 +38,7 @@ export const devCommand = (cli: Cli): Command =>
       "--watch",
       "load your code again when it changes; instances go on, and what no longer fits is parked",
     )
+    .option("--roles", "give each service the NATS user and the rights of its role, as in production")
     .option("--json", "one line of JSON when ready, then quiet")
     .option("--demo <module>", "when ready, run what the module exports as runDemo")
     .option("--demo-input <json>", "for runDemo: JSON, @file, or - for stdin")
@@ -60,6 +62,7 @@ export const devCommand = (cli: Cli): Command =>
           workers: wholeNumber(options.workers, "--workers", 0, 64),
           port: options.port === undefined ? undefined : wholeNumber(options.port, "--port", 1, 65_535),
           watch: options.watch === true,
+          roles: options.roles === true,
           env: cli.env,
           stopRequested: stopRequest.promise,
           // Nothing on stdout; problems still go to stderr.

@@ -6,6 +6,8 @@ import { backoffMs, once } from "../../../shared/runtime/index.ts";
 interface NatsKeeperOptions {
   dataDir: string;
   port: number | undefined;
+  /** Further lines of the server's configuration. */
+  serverConfig?: string | undefined;
   onNote: (text: string) => void;
 }
 
@@ -37,10 +39,11 @@ export class NatsKeeper {
   });
 
   #launch(port: number | undefined): Promise<EmbeddedNats> {
-    const { dataDir, onNote } = this.#options;
+    const { dataDir, serverConfig, onNote } = this.#options;
     return startEmbeddedNats({
       dataDir,
       port,
+      extraConfig: serverConfig,
       onProgress: onNote,
       onExit: () => {
         if (!this.#stopping) this.#restarting = this.#restart();

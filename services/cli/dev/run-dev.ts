@@ -12,6 +12,7 @@ import { removeDevFile, writeDevFile } from "../../../shared/sdk/where/index.ts"
 import { type EngineConfig, type Environment, readConfig } from "../../config.ts";
 import { connectionSettings } from "../../run-service.ts";
 import { DevProcesses } from "./dev-processes.ts";
+import { devRoles } from "./dev-roles.ts";
 import { freePortFrom } from "./free-port-from.ts";
 import { NatsKeeper } from "./nats-keeper.ts";
 import { type Reloading, reloadOnChange } from "./reload.ts";
@@ -25,6 +26,8 @@ interface DevOptions {
   port: number | undefined;
   /** Load changed code into new processes. */
   watch: boolean;
+  /** Each service has the NATS user and the permissions of its role. */
+  roles: boolean;
   env: Environment;
   /** Resolves when `dev` is to stop, also while the services still start. */
   stopRequested: Promise<void>;
@@ -56,13 +59,22 @@ export async function runDev(options: DevOptions): Promise<RunningDev> {
   // Checked before anything is started: most first mistakes are in the settings.
   const { config } = readConfig(env, "cli");
   await loadApp(options.app);
-  if (config.nats.url !== undefined) await requireServer(config);
+  if (config.nats.url !== undefined) {
+    if (options.roles) throw rolesElsewhere();
+    await requireServer(config);
+  }
   const logDir = join(dataDir, "logs");
   makeFolder(logDir);
 
+  const roles = options.roles ? devRoles(join(dataDir, "security"), env) : undefined;
   const keeper =
     config.nats.url === undefined
-      ? new NatsKeeper({ dataDir: join(dataDir, "nats"), port: options.port, onNote })
+      ? new NatsKeeper({
+          dataDir: join(dataDir, roles ? "nats-roles" : "nats"),
+          port: options.port,
+          serverConfig: roles?.serverConfig,
+          onNote,
+        })
       : undefined;
   let processes: DevProcesses | undefined;
   let reloading: Reloading | undefined;
@@ -79,11 +91,13 @@ export async function runDev(options: DevOptions): Promise<RunningDev> {
   try {
     const nats = await keeper?.start();
     const natsUrl = nats?.url ?? config.nats.url ?? "";
+    await roles?.provision(natsUrl);
     onNote(nats ? `NATS ${nats.version} on ${natsUrl}, data in ${dataDir}` : `NATS at ${maskUrl(natsUrl)}`);
     const served = { ...env, NATS_URL: natsUrl, HOLDFAST_APP: resolve(options.app) };
     processes = new DevProcesses({
       logDir,
       env: served,
+      envOf: roles?.envOf,
       onNote,
     });
     const starting = startAll(processes, env, options.workers);
@@ -157,6 +171,13 @@ const replacing =
     }
     await Promise.all([before.orchestrator, ...before.workers].map((process) => processes.retire(process)));
   };
+
+const rolesElsewhere = () =>
+  new Fault("config", {
+    code: "invalid_option",
+    message: "--roles: NATS_URL names a server, and `dev` gives roles on a server of its own",
+    hint: "Take NATS_URL away, or make keys for that server with `holdfast security init`.",
+  });
 
 /**
  * Checks the server once, here, so that an unsuitable server gives one error message and not one per service.

@@ -7,6 +7,7 @@ import { dirname, join, resolve } from "node:path";
 import { newestGeneration } from "../../../schemas/index.ts";
 import { Fault } from "../../../shared/errors/index.ts";
 import {
+  type AccountsOptions,
   accountsConfig,
   accountToken,
   credentials,
@@ -98,7 +99,7 @@ const scopeOf = ({ role, scope }: User) => {
 
 const roleKeys = (user: User) => ({ ...user.signing, role: user.role, scope: scopeOf(user) });
 
-const nkeyConfig = ({ tenants }: Secured): string =>
+export const nkeyConfig = ({ tenants }: Secured, options?: AccountsOptions): string =>
   accountsConfig(
     tenants.map((tenant) => ({
       name: accountName(tenant),
@@ -111,6 +112,7 @@ const nkeyConfig = ({ tenants }: Secured): string =>
         nkeys: user.keys.map(({ publicKey }) => publicKey),
       })),
     })),
+    options,
   );
 
 function operatorConfig({ operator, system, tenants, createdAt }: Secured, now: number): string {

@@ -76,13 +76,9 @@ export async function startSecuredNats(
   };
   // What a test looks and meddles with.
   const tester = createKeys("user");
-  const anybody = options.testerIsAnybody ? "{ user: tester, password: tester }" : "";
-  const config = accountsConfig([account]).replace(
-    "users: [",
-    `users: [\n{ nkey: ${tester.publicKey} }\n${anybody}`,
-  );
-  const login = options.testerIsAnybody ? "no_auth_user: tester" : "";
-  const nats = await startNats({ extraConfig: (folder) => [tracing(folder), config, login].join("\n") });
+  const config = accountsConfig([account], { everybody: options.testerIsAnybody ? "tester" : undefined });
+  const withTester = config.replace("users: [", `users: [\n{ nkey: ${tester.publicKey} }`);
+  const nats = await startNats({ extraConfig: (folder) => [tracing(folder), withTester].join("\n") });
   traceFromNow(nats.dataDir);
   const roleOf = new Map([...keys].map(([role, { publicKey }]) => [`nkey:${publicKey}`, role]));
   return {

@@ -26,8 +26,17 @@ function cleanEnv(env: Record<string, string> = {}): NodeJS.ProcessEnv {
   return { ...inherited, ...env };
 }
 
+/** Where tests run with roles, so does `dev`, unless the test has it join a server that is there. */
+const asTested = (args: string[], { env }: CliOptions): string[] =>
+  args[0] === "dev" && process.env.HOLDFAST_TEST_ROLES === "on" && env?.NATS_URL === undefined
+    ? [...args, "--roles"]
+    : args;
+
 export async function runCli(args: string[], options: CliOptions = {}): Promise<Finished> {
-  const child = spawn(process.execPath, [bin, ...args], { cwd: options.cwd, env: cleanEnv(options.env) });
+  const child = spawn(process.execPath, [bin, ...asTested(args, options)], {
+    cwd: options.cwd,
+    env: cleanEnv(options.env),
+  });
   const finished: Finished = { code: null, stdout: "", stderr: "" };
   child.stdout.on("data", (chunk) => (finished.stdout += chunk));
   child.stderr.on("data", (chunk) => (finished.stderr += chunk));
@@ -61,7 +70,7 @@ export async function startDev(
   options: CliOptions & { args?: string[] } = {},
 ): Promise<Dev> {
   const args = ["dev", "--json", "--data-dir", dataDir, ...(options.args ?? ["--app", basicsApp])];
-  const child = spawn(process.execPath, [bin, ...args], {
+  const child = spawn(process.execPath, [bin, ...asTested(args, options)], {
     cwd: options.cwd ?? dataDir,
     env: cleanEnv(options.env),
     stdio: ["ignore", "pipe", "pipe"],
