@@ -7,11 +7,10 @@ import { join } from "node:path";
 import { parseEnv } from "node:util";
 import { connectBus, ensureTopology, subjects } from "../../../shared/bus/index.ts";
 import { silent } from "../../../shared/runtime/index.ts";
-import { noLimits, type RoleName, roleNames } from "../../../shared/security/index.ts";
+import { type RoleName, roleNames } from "../../../shared/security/index.ts";
 import { type Environment, readConfig } from "../../config.ts";
 import { connectionSettings, topologyOf } from "../../run-service.ts";
-import { nkeyConfig, readSecured, writeSecured } from "../security/files.ts";
-import { newSecurityFile } from "../security/security-file.ts";
+import { keepKeys } from "../security/index.ts";
 
 export interface DevRoles {
   /** Lines of the server's configuration. */
@@ -22,27 +21,14 @@ export interface DevRoles {
   provision(natsUrl: string): Promise<void>;
 }
 
-/** Keys are made once, and kept in the folder. */
-export function devRoles(folder: string, env: Environment): DevRoles {
-  const { config } = readConfig(env, "cli");
-  const secured =
-    readSecured(folder) ??
-    newSecurityFile({
-      mode: "nkey",
-      port: 0,
-      storeDir: "",
-      prefix: config.prefix,
-      tenants: [""],
-      limits: noLimits,
-      scope: {},
-    });
-  writeSecured(folder, secured, Date.now());
+export async function devRoles(folder: string, env: Environment): Promise<DevRoles> {
+  const { prefix } = readConfig(env, "cli").config;
   const envOf = (service: string): Environment => {
     const role: RoleName | undefined = roleNames.find((one) => one === service);
     return role === undefined ? {} : parseEnv(readFileSync(join(folder, role, "env"), "utf8"));
   };
   return {
-    serverConfig: nkeyConfig(secured, { everybody: "everybody" }),
+    serverConfig: await keepKeys(folder, prefix),
     envOf,
     async provision(natsUrl) {
       const { config } = readConfig({ ...env, ...envOf("provisioner"), NATS_URL: natsUrl }, "cli");

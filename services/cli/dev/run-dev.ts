@@ -66,7 +66,7 @@ export async function runDev(options: DevOptions): Promise<RunningDev> {
   const logDir = join(dataDir, "logs");
   makeFolder(logDir);
 
-  const roles = options.roles ? devRoles(join(dataDir, "security"), env) : undefined;
+  const roles = options.roles ? await devRoles(join(dataDir, "security"), env) : undefined;
   const keeper =
     config.nats.url === undefined
       ? new NatsKeeper({

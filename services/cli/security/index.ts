@@ -203,6 +203,22 @@ async function runInit(cli: Cli, options: InitOptions): Promise<void> {
   );
 }
 
+/**
+ * Makes the keys of one installation, once, and keeps them in the folder. Returns what a server's configuration says of
+ * its users: each role has its permissions, and a client without a key has all of them.
+ */
+export async function keepKeys(folder: string, prefix: string): Promise<string> {
+  const { noLimits } = await import("../../../shared/security/index.ts");
+  const { nkeyConfig, readSecured, writeSecured } = await import("./files.ts");
+  const { newSecurityFile } = await import("./security-file.ts");
+  const server = { mode: "nkey" as const, port: 0, storeDir: "" };
+  const kept =
+    readSecured(folder) ?? newSecurityFile({ ...server, prefix, tenants: [""], limits: noLimits, scope: {} });
+  const secured = { ...kept, tenants: kept.tenants.map((tenant) => ({ ...tenant, prefix })) };
+  writeSecured(folder, secured, Date.now());
+  return nkeyConfig(secured, { everybody: "everybody" });
+}
+
 async function runRotate(
   cli: Cli,
   options: { out: string; role?: RoleName[]; finish?: boolean; json?: boolean },
