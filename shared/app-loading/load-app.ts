@@ -12,7 +12,7 @@ import { registerTypescript } from "./register-typescript.ts";
 const entryNames = ["app.ts", "app.mts", "app.js", "app.mjs", "index.ts", "index.js"];
 
 /** `path` is a module, or a folder that holds one called `app` or `index`. */
-export async function loadApp(path: string | undefined, cwd = "."): Promise<App> {
+export async function loadApp(path: string | undefined): Promise<App> {
   if (path === undefined || path === "") {
     throw new Fault("config", {
       code: "app_missing",
@@ -20,7 +20,7 @@ export async function loadApp(path: string | undefined, cwd = "."): Promise<App>
       hint: "Name its module with --app <module> or HOLDFAST_APP.",
     });
   }
-  const app = collectApp(await importUserModule(path, cwd), path);
+  const app = collectApp(await importUserModule(path), path);
   if (app.orchestrations.size + app.activities.size + app.sessions.size === 0) {
     throw new Fault("config", {
       code: "app_empty",
@@ -33,8 +33,8 @@ export async function loadApp(path: string | undefined, cwd = "."): Promise<App>
 }
 
 /** Imports a user's module so that it shares this copy of the package. */
-export async function importUserModule(path: string, cwd = "."): Promise<Record<string, unknown>> {
-  const file = findEntry(path, resolve(cwd, path));
+export async function importUserModule(path: string): Promise<Record<string, unknown>> {
+  const file = findEntry(path, resolve(path));
   await prepareLoader(file);
   return importModule(path, file);
 }

@@ -12,7 +12,6 @@ import { headerNames } from "./delivery/header-names.ts";
 
 export interface MicroReply {
   body: Uint8Array;
-  headers?: Headers;
   /** Sent as headers beside the body, as the protocol requires. */
   error?: { code: number; description: string };
 }
@@ -32,7 +31,6 @@ interface MicroServiceSpec {
   /** Semantic version. */
   version: string;
   description: string;
-  metadata?: Record<string, string>;
   endpoints: MicroEndpoint[];
 }
 
@@ -64,7 +62,7 @@ export async function startMicroService(
   }
   const id = token(runtime.random, 20);
   const startedAt = new Date(runtime.clock.now()).toISOString();
-  const identity = { name: spec.name, id, version: spec.version, metadata: spec.metadata ?? {} };
+  const identity = { name: spec.name, id, version: spec.version, metadata: {} };
   const counters = new Map<MicroEndpoint, Counters>();
   const subscriptions: Stoppable[] = [];
 
@@ -143,7 +141,7 @@ async function serve(
     count.num_errors++;
     count.last_error = `${reply.error.code}:${reply.error.description}`;
   }
-  message.reply(reply.body, { ...reply.headers, ...errorHeaders(reply.error) });
+  message.reply(reply.body, errorHeaders(reply.error));
 }
 
 /** An error the handler did not catch is an internal error for the caller and is reported here as a fault. */

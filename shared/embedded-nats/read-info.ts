@@ -14,6 +14,7 @@ export type ServerInfo = z.infer<typeof ServerInfo>;
 
 export type Answer = { kind: "nobody" } | { kind: "stranger" } | { kind: "server"; info: ServerInfo };
 
+const timeoutMs = 2_000;
 const longestInfo = 64 * 1024;
 
 export interface Address {
@@ -21,7 +22,7 @@ export interface Address {
   port: number;
 }
 
-export function readInfo({ host, port }: Address, timeoutMs = 2_000): Promise<Answer> {
+export function readInfo({ host, port }: Address): Promise<Answer> {
   return new Promise((resolve) => {
     let text = "";
     const socket = connect({ port, host });

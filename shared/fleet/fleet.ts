@@ -25,8 +25,6 @@ interface FleetDeps {
   bus: Bus;
   names: Subjects;
   runtime: Pick<Runtime, "clock" | "announce">;
-  /** How long a process whose entry has expired is still counted. */
-  patienceMs?: number;
   /**
    * The generation limit set by this process's operator, who keeps a downgrade possible; it counts before the
    * process's own entry is written.
@@ -39,11 +37,13 @@ interface FleetDeps {
   atLeast?: number;
 }
 
+/** How long a process whose entry has expired is still counted. */
+const patienceMs = 60_000;
+
 const kinds = ["orchestrator", "watcher", "gateway"] as const;
 
 export class Fleet implements Service, Generation {
   readonly #deps: FleetDeps;
-  readonly #patienceMs: number;
   readonly #members = new Map<string, FleetMember>();
   /** Processes whose entry has expired, and until when they count. */
   readonly #silent = new Map<string, { member: FleetMember; until: number }>();
@@ -54,7 +54,6 @@ export class Fleet implements Service, Generation {
 
   constructor(deps: FleetDeps) {
     this.#deps = deps;
-    this.#patienceMs = deps.patienceMs ?? 60_000;
   }
 
   /** Read for every message that is written, so the result is computed only after a change. */
@@ -125,7 +124,7 @@ export class Fleet implements Service, Generation {
     } else {
       this.#members.delete(key);
       if (before && event.kind === "expired" && before.generation < newestGeneration) {
-        this.#silent.set(key, { member: before, until: clock.monotonic() + this.#patienceMs });
+        this.#silent.set(key, { member: before, until: clock.monotonic() + patienceMs });
       }
     }
     if (this.#announced !== undefined) this.#announceChange();

@@ -111,7 +111,7 @@ export class ThreadedLeaseKeeper implements Leases {
         thread.on("message", (message: FromThread) => message.kind === "stopped" && resolve());
       });
       thread.postMessage({ kind: "stop" } satisfies ToThread);
-      await within(2000, stopped); // without a server, closing the connection can take for ever
+      await within(2000, stopped, processClock); // without a server, closing the connection can take for ever
       await thread.terminate();
     }
   });

@@ -1,4 +1,4 @@
-import { type Clock, systemClock, type Timer } from "./clock.ts";
+import type { Clock, Timer } from "./clock.ts";
 
 /**
  * One contract for every long-lived part: start means ready, stop means finished, a second call has no
@@ -25,11 +25,7 @@ export function once<T>(act: () => Promise<T>): () => Promise<T> {
 }
 
 /** Waits for the work to settle, at most `ms`. */
-export async function within(
-  ms: number,
-  work: Promise<unknown>,
-  clock: Clock = systemClock,
-): Promise<"settled" | "late"> {
+export async function within(ms: number, work: Promise<unknown>, clock: Clock): Promise<"settled" | "late"> {
   let timer: Timer | undefined;
   const late = new Promise<"late">((resolve) => {
     timer = clock.after(ms, () => resolve("late"));

@@ -28,19 +28,19 @@ export interface LiveBatch {
   workersGone: string[];
 }
 
+/** Changes are collected for this long before listeners get them. */
+const beatMs = 250;
+
 interface LiveViewOptions {
   bus: Bus;
   names: Subjects;
   runtime: Runtime;
-  beatMs?: number;
-  instanceLimit?: number;
 }
 
 export class LiveView implements Service {
-  readonly instances: InstanceIndex;
+  readonly instances = new InstanceIndex();
   readonly rates = new Rates();
   readonly #options: LiveViewOptions;
-  readonly #beatMs: number;
   readonly #tails: Record<
     "instances" | "sessions" | "workers" | "services" | "leases" | "engine",
     BucketTail
@@ -56,8 +56,6 @@ export class LiveView implements Service {
 
   constructor(options: LiveViewOptions) {
     this.#options = options;
-    this.#beatMs = options.beatMs ?? 250;
-    this.instances = new InstanceIndex(options.instanceLimit);
     const tail = (bucket: Parameters<Subjects["bucket"]>[0]) =>
       new BucketTail(options.bus, options.names.bucket(bucket));
     this.#tails = {
@@ -92,7 +90,7 @@ export class LiveView implements Service {
     this.#timer?.cancel();
     const batch = this.#fold();
     if (batch) for (const listener of this.#listeners) listener(batch);
-    if (this.#running) this.#timer = this.#options.runtime.clock.after(this.#beatMs, () => this.beat());
+    if (this.#running) this.#timer = this.#options.runtime.clock.after(beatMs, () => this.beat());
   }
 
   sessions(): SessionRow[] {

@@ -52,10 +52,6 @@ export class DeathProof {
     return this.#bus.clustered() ? clusterGraceMs : graceMs;
   }
 
-  isMissing(subject: string): boolean {
-    return this.#missingSince.has(subject);
-  }
-
   get anyMissing(): boolean {
     return this.#missingSince.size > 0;
   }

@@ -84,13 +84,14 @@ export class HostPool implements Hosts {
     policy: HostPolicy,
     index: number,
   ): Carrier {
-    const { appPath = "" } = this.#options;
+    const { appPath = "", will } = this.#options;
+    const { clock } = this.#options.runtime;
     const { command, cwd, concurrency = 1 } = definition.options;
     const env = hostEnvironment(index, { ...this.#options, env: definition.options.env });
     const { maxMessageBytes, killGraceMs } = policy;
     if (command) {
       return new CommandCarrier({
-        ...{ definition, maxMessageBytes, killGraceMs },
+        ...{ definition, maxMessageBytes, killGraceMs, clock },
         command: commandLine(command),
         cwd: commandFolder(cwd, this.#options.appPath),
         env: commandEnvironment(env, { concurrency, maxMessageBytes }),
@@ -99,8 +100,8 @@ export class HostPool implements Hosts {
     const { threads } = policy;
     const own = Math.max(1, Math.floor(threadsOf(env) / threads));
     const setup = { appPath, threads: own, checksThreadSafety: checksThreadSafety() };
-    if (isolation === "process") return new ProcessCarrier(setup, env, this.#options.will);
-    const thread = () => new ThreadCarrier(setup, env);
+    if (isolation === "process") return new ProcessCarrier(setup, env, clock, will);
+    const thread = () => new ThreadCarrier(setup, env, clock);
     if (threads === 1) return thread();
     const others = Array.from({ length: threads - 1 }, thread);
     return new ThreadGroup([thread(), ...others], { shares: definition.share !== undefined });

@@ -7,6 +7,7 @@ import { existsSync, readFileSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import { FromHostMessage, type ToHostMessage } from "../../../../schemas/index.ts";
 import type { AnySession } from "../../../../shared/definitions/index.ts";
+import type { Clock } from "../../../../shared/runtime/index.ts";
 import type { Carrier, CarrierListener, Exit } from "../isolated/carrier.ts";
 import type { FromHost, Post, ToHost } from "../isolated/protocol.ts";
 import { LastLines } from "../process/last-lines.ts";
@@ -22,6 +23,7 @@ interface CommandSetup {
   env: NodeJS.ProcessEnv;
   maxMessageBytes: number;
   killGraceMs: number;
+  clock: Clock;
 }
 
 /**
@@ -58,7 +60,7 @@ export class CommandCarrier implements Carrier {
     // A pipe that is closing means that the program exits: open requests fail with that exit.
     this.#stdin?.on("error", () => undefined);
     this.#child.stdio[3]?.on("error", () => undefined);
-    this.#group = new ProcessGroup(this.#child);
+    this.#group = new ProcessGroup(this.#child, setup.clock);
     this.#stderr = new LastLines(this.#child.stderr, process.stderr);
     this.#server = new ForeignServer({
       definition: setup.definition,

@@ -1,5 +1,5 @@
 import { type ChildProcess, fork } from "node:child_process";
-import { builtModule } from "../../../../shared/runtime/index.ts";
+import { builtModule, type Clock } from "../../../../shared/runtime/index.ts";
 import type { Will, WillMessage } from "../../supervise/last-will.ts";
 import type { Carrier, CarrierListener, HostSetup } from "../isolated/carrier.ts";
 import type { FromHost, Post, ToHost } from "../isolated/protocol.ts";
@@ -13,7 +13,7 @@ export class ProcessCarrier implements Carrier {
   readonly #group: ProcessGroup;
 
   /** `will`: what the host does for the worker if the worker dies. */
-  constructor(setup: HostSetup, env: NodeJS.ProcessEnv, will?: Will) {
+  constructor(setup: HostSetup, env: NodeJS.ProcessEnv, clock: Clock, will?: Will) {
     this.#child = fork(
       builtModule(import.meta.url, "./process-main"),
       [JSON.stringify(setup), String(process.pid)],
@@ -28,7 +28,7 @@ export class ProcessCarrier implements Carrier {
     );
     if (will) this.#child.send({ kind: "will", will } satisfies WillMessage, () => undefined);
     this.#stderr = new LastLines(this.#child.stderr, process.stderr);
-    this.#group = new ProcessGroup(this.#child);
+    this.#group = new ProcessGroup(this.#child, clock);
   }
 
   get pid(): number | undefined {

@@ -1,15 +1,17 @@
 import type { ChildProcess } from "node:child_process";
-import { within } from "../../../../shared/runtime/index.ts";
+import { type Clock, within } from "../../../../shared/runtime/index.ts";
 import type { Exit } from "../isolated/carrier.ts";
 
 /** A child and all processes it started, in a process group of their own: they end together (HOST-3). */
 export class ProcessGroup {
   readonly #child: ChildProcess;
+  readonly #clock: Clock;
   readonly exited: Promise<Exit>;
 
   /** `child` was started with `detached`, which makes it the leader of a group. */
-  constructor(child: ChildProcess) {
+  constructor(child: ChildProcess, clock: Clock) {
     this.#child = child;
+    this.#clock = clock;
     this.exited = new Promise((resolve) => {
       const over = (exit: Exit) => {
         this.signal("SIGKILL"); // processes that it started and left behind
@@ -28,12 +30,12 @@ export class ProcessGroup {
   async drained(): Promise<void> {
     const { stderr } = this.#child;
     if (!stderr || stderr.readableEnded || stderr.destroyed) return;
-    await within(500, new Promise((resolve) => stderr.once("close", resolve)));
+    await within(500, new Promise((resolve) => stderr.once("close", resolve)), this.#clock);
   }
 
   async end(graceMs: number): Promise<void> {
     this.signal("SIGTERM");
-    if ((await within(graceMs, this.exited)) === "late") {
+    if ((await within(graceMs, this.exited, this.#clock)) === "late") {
       this.signal("SIGKILL");
       await this.exited;
     }

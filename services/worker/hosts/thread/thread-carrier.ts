@@ -1,5 +1,5 @@
 import type { Worker } from "node:worker_threads";
-import { startThread, within } from "../../../../shared/runtime/index.ts";
+import { type Clock, startThread, within } from "../../../../shared/runtime/index.ts";
 import type { Carrier, CarrierListener, HostSetup } from "../isolated/carrier.ts";
 import type { FromHost, Post, ToHost } from "../isolated/protocol.ts";
 import { LastLines } from "../process/last-lines.ts";
@@ -10,8 +10,10 @@ export class ThreadCarrier implements Carrier {
   readonly #thread: Worker;
   readonly #stderr: LastLines;
   readonly #exited: Promise<void>;
+  readonly #clock: Clock;
 
-  constructor(setup: HostSetup, env: NodeJS.ProcessEnv) {
+  constructor(setup: HostSetup, env: NodeJS.ProcessEnv, clock: Clock) {
+    this.#clock = clock;
     // `stderr` gives the worker the stream; without it the last lines would go to the terminal only.
     this.#thread = startThread(import.meta.url, "./thread-main", { workerData: setup, env, stderr: true });
     this.#stderr = new LastLines(this.#thread.stderr, process.stderr);
@@ -42,6 +44,6 @@ export class ThreadCarrier implements Carrier {
   /** Also ends a thread in an endless loop; a thread inside native code ends when that returns. */
   async end(graceMs: number): Promise<void> {
     void this.#thread.terminate();
-    await within(graceMs, this.#exited);
+    await within(graceMs, this.#exited, this.#clock);
   }
 }
