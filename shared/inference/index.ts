@@ -11,4 +11,9 @@ export {
 } from "./pipeline-session.ts";
 export type { TaskOutputs } from "./task-outputs.ts";
 export { type Dtype, dtypes, type RunOptions, type TextTask, textTasks } from "./tasks.ts";
-export { type ThreadLimits, type ThreadLimitsInput, threadLimits } from "./thread-limits.ts";
+export {
+  type ThreadLimits,
+  type ThreadLimitsInput,
+  type ThreadLimitVariable,
+  threadLimits,
+} from "./thread-limits.ts";

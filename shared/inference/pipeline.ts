@@ -45,6 +45,7 @@ export class Pipeline implements AsyncDisposable {
   readonly #running = new Set<Promise<unknown>>();
   #disposed: Promise<void> | undefined;
 
+  /** @internal Use {@link loadPipeline}. */
   constructor(runnable: Runnable, facts: PipelineFacts, defaults: RunOptions) {
     this.#runnable = runnable;
     this.facts = facts;

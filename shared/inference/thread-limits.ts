@@ -11,6 +11,7 @@ const variables = [
   "VECLIB_MAXIMUM_THREADS",
 ] as const;
 
+/** An environment variable that limits the threads of a native library. */
 export type ThreadLimitVariable = (typeof variables)[number];
 
 /** The input of `threadLimits`. */

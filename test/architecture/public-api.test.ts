@@ -16,6 +16,34 @@ test("every exported name has a comment", () => {
   expect(silent).toEqual([]);
 });
 
+/**
+ * Types that nobody has to name: they say how the types of arguments follow from a definition, or hide what a value
+ * carries for the engine alone.
+ */
+const unnamed = [
+  ...["brand", "Opaque", "StateQuery", "MessageDefinition", "MessageSpec", "Input", "Output"],
+  ...["CallShape", "CallBase", "BatchCallSpec", "SingleCallSpec", "CallMade", "SessionCode"],
+  ...["QueryArguments", "UpdateArguments", "QueryOf", "UpdateOf", "Values", "BusOptions", "MaybePromise"],
+  ...["Runner", "Entry"],
+];
+
+test("a type that the surface mentions can be imported", () => {
+  const api = publicApi();
+  const names = (path: string) => (api.get(path) ?? []).map(({ name }) => name);
+  const missing = [...api].flatMap(([path, exported]) => {
+    if (path === "holdfast/schemas") return [];
+    const client = path === "holdfast/client";
+    const known = new Set([...(client ? [] : names("holdfast")), ...names(path)]);
+    for (const name of [...names("holdfast/schemas"), ...unnamed]) known.add(name);
+    // A client is given definitions; what makes them is imported from "holdfast".
+    const asked = exported.filter(({ name }) => !client || !/Definition$|^(?:In|Out)putOf$/.test(name));
+    return asked.flatMap(({ name, mentions }) =>
+      mentions.filter((one) => !known.has(one)).map((one) => `${path}: ${one}, which ${name} mentions`),
+    );
+  });
+  expect(missing).toEqual([]);
+});
+
 test("nothing internal is part of it", () => {
   const names = (publicApi().get("holdfast") ?? []).map(({ name }) => name);
   for (const internal of ["ClientOptions", "validate", "kindOf", "DefinitionKind", "refuseUnknownOptions"])

@@ -11,8 +11,10 @@ import { newUserPath } from "./new-user.ts";
 const root = resolve(import.meta.dirname, "../..");
 const mostBytes = 2 * 1024 * 1024;
 
-const app = `import { call, defineActivity, defineOrchestration, defineSession, defineSignal } from "holdfast";
+const app = `import { call, defineActivity, defineOrchestration, defineQuery, defineSession, defineSignal, defineUpdate } from "holdfast";
 import { z } from "zod";
+export const progress = defineQuery("progress", { output: z.number() });
+export const rename = defineUpdate("rename", { input: z.string(), output: z.string() });
 export const approved = defineSignal("approved", { payload: z.object({ by: z.string() }) });
 export const greet = defineActivity("greet", { input: z.string(), run: async (_ctx, name) => \`hello \${name}\` });
 export const counter = defineSession("counter", {
@@ -29,12 +31,13 @@ export const hello = defineOrchestration("hello", {
   },
 });
 `;
-const client = `import { connect, type InstanceHandle } from "holdfast/client";
-import { approved, hello } from "./app.ts";
+const client = `import { connect, type InstanceHandle, type UpdateHandle } from "holdfast/client";
+import { approved, hello, rename } from "./app.ts";
 export async function go(url: string): Promise<unknown> {
   const client = await connect({ url });
   const handle: InstanceHandle<unknown> = await client.start(hello, { name: "x" });
   await handle.signal(approved, { by: "ann" });
+  await client.update(handle.instanceId, rename, "y");
   return handle.result();
 }
 `;
@@ -65,7 +68,8 @@ try {
     ["bundler", "esnext"],
   ]) {
     const compilerOptions = {
-      ...{ strict: true, noEmit: true, allowImportingTsExtensions: true, types: ["node"] },
+      // Declarations too: a user's library must be able to name the types of what it exports.
+      ...{ strict: true, noEmit: true, declaration: true, allowImportingTsExtensions: true, types: ["node"] },
       ...{ target: "es2022", lib: ["esnext"], module, moduleResolution },
     };
     const config = `tsconfig.${moduleResolution}.json`;

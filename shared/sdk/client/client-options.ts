@@ -76,6 +76,7 @@ export interface ResultOptions {
   signal?: AbortSignal | undefined;
 }
 
+/** How long to wait for the end of an instance, and what to read of it. */
 export interface WaitForEndOptions extends ViewOptions {
   signal?: AbortSignal | undefined;
   /** The instance is known to exist, even if it has no summary yet. */

@@ -38,6 +38,7 @@ import type {
   KnownResultOptions,
   QueryArguments,
   QueryOptions,
+  ResultOptions,
   StartOptions,
   UpdateArguments,
   UpdateHandle,
@@ -168,6 +169,9 @@ export class Client {
   }
 
   /** Returns the output when the instance has ended; throws the instance's error if it failed. */
+  result<O = unknown>(instanceId: string, options?: ResultOptions): Promise<O>;
+  /** @internal For handles, which know that their instance exists. */
+  result<O = unknown>(instanceId: string, options?: KnownResultOptions): Promise<O>;
   result<O = unknown>(instanceId: string, options: KnownResultOptions = {}): Promise<O> {
     return userFacing(async () => {
       const { timeout, signal, known = false, justStarted } = options;

@@ -55,6 +55,7 @@ export class DeadLetters {
   readonly #bus: Bus;
   readonly #names: Subjects;
 
+  /** @internal Part of {@link Client}. */
   constructor({ bus, names }: { bus: Bus; names: Subjects }) {
     this.#bus = bus;
     this.#names = names;

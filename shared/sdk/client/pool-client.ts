@@ -84,6 +84,7 @@ export class PoolClient {
   readonly #parts: ClientParts;
   readonly #uses: PoolClientUses;
 
+  /** @internal Part of {@link Client}. */
   constructor(parts: ClientParts, uses: PoolClientUses) {
     this.#parts = parts;
     this.#uses = uses;

@@ -92,6 +92,7 @@ export class ScheduleClient {
   readonly #instances: Instances;
   readonly #start: Start;
 
+  /** @internal Part of {@link Client}. */
   constructor(parts: ClientParts, instances: Instances, start: Start) {
     this.#parts = parts;
     this.#instances = instances;

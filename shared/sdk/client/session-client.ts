@@ -82,6 +82,7 @@ export class SessionClient {
   readonly #workers: TypedBucket<WorkerInfo>;
   readonly #leases: LeaseStore;
 
+  /** @internal Part of {@link Client}. */
   constructor(parts: ClientParts) {
     const { bus, names, runtime } = parts;
     this.#parts = parts;

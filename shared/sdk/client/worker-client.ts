@@ -19,6 +19,7 @@ export class WorkerClient {
   readonly #parts: ClientParts;
   readonly #workers: TypedBucket<WorkerInfo>;
 
+  /** @internal Part of {@link Client}. */
   constructor(parts: ClientParts) {
     this.#parts = parts;
     const { bus, names, runtime } = parts;

@@ -11,6 +11,8 @@ interface Declared {
   readonly name: string;
   readonly text: string;
   readonly documented: boolean;
+  /** The names of this package's types that the declaration mentions. */
+  readonly mentions: readonly string[];
 }
 
 /** Import path → names, sorted. */
@@ -101,14 +103,35 @@ function declare(text: string, name: string, as: string, into: Map<string, Decla
     .map(({ index }) => text.slice(index, endOf(text, index)))
     .map((one) => one.replace(/^(export declare const [\w$]+: z\.\w+)[\s\S]*/, "$1<…>;"));
   const before = text.slice(0, found[0]?.index ?? 0).trimEnd();
+  const declaration = texts
+    .join("\n")
+    .replace(/\/\*\*[\s\S]*?\*\/\s*/g, "")
+    .replace(/^\s*\n/gm, "");
   into.set(as, {
     name: as,
-    text: texts
-      .join("\n")
-      .replace(/\/\*\*[\s\S]*?\*\/\s*/g, "")
-      .replace(/^\s*\n/gm, ""),
+    text: declaration,
     documented: before.endsWith("*/"),
+    mentions: namesIn(text).filter((one) => one !== name && new RegExp(`\\b${one}\\b`).test(declaration)),
   });
+}
+
+/** The types of this package that a file declares or imports. */
+function namesIn(text: string): string[] {
+  const declared = text.matchAll(/^(?:export )?(?:declare )?(?:abstract )?(?:class|interface|type) (\w+)/gm);
+  const imported = text.matchAll(/^import (?:type )?\{([^}]*)\} from "\.[^"]*";?/gm);
+  return [
+    ...[...declared].map(([, name = ""]) => name),
+    ...[...imported].flatMap(([, names = ""]) =>
+      names.split(",").map(
+        (one) =>
+          one
+            .trim()
+            .replace(/^type /, "")
+            .split(/ as /)
+            .at(-1) ?? "",
+      ),
+    ),
+  ].filter((name) => name !== "");
 }
 
 /** The end of a declaration: a semicolon or a brace that closes it, outside of brackets. */
