@@ -6,7 +6,7 @@ import type { ServiceInfo } from "../schemas/index.ts";
 import { ServiceInfo as ServiceInfoSchema } from "../schemas/index.ts";
 import type { Bus } from "../shared/bus/index.ts";
 import { bucketSubject, headerNames, type Subjects } from "../shared/bus/index.ts";
-import { once, type Runtime, type Service, type Timer } from "../shared/runtime/index.ts";
+import { announceFault, once, type Runtime, type Service, type Timer } from "../shared/runtime/index.ts";
 import { packageVersion } from "./version.ts";
 
 export type Describe = () => Pick<
@@ -70,13 +70,7 @@ export class ServiceBeacon implements Service {
     const { headers } = this.#options;
     this.#writing = bus.publish(this.#subject(), body, { ttlMs, headers }).catch((error: unknown) =>
       // The next write repairs it; the key lives longer than one interval.
-      runtime.announce({
-        kind: "fault",
-        where: "beacon",
-        code: "beacon_failed",
-        message: String(error),
-        error,
-      }),
+      announceFault(runtime, "beacon", error, { code: "beacon_failed" }),
     );
     await this.#writing;
   }

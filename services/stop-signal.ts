@@ -1,4 +1,4 @@
-import type { Announce } from "../shared/runtime/index.ts";
+import { type Announce, announceFault } from "../shared/runtime/index.ts";
 
 type StopReason = "SIGINT" | "SIGTERM" | "parent gone";
 
@@ -37,12 +37,12 @@ export function untilAskedToStop(
   };
   // A rejected promise that user code did not handle must not end other work; it is announced as a fault.
   const onRejection = (error: unknown) =>
-    announce({ kind: "fault", where: "process", code: "unhandled_rejection", message: String(error), error });
+    announceFault({ announce }, "process", error, { code: "unhandled_rejection" });
   // After an uncaught exception the state of the process is unknown: exit and be started again. If users'
   // code runs here, a throwing timer of theirs says nothing about the engine, and other work must not pay for
   // it.
   const onException = (error: unknown) => {
-    announce({ kind: "fault", where: "process", code: "uncaught_exception", message: String(error), error });
+    announceFault({ announce }, "process", error, { code: "uncaught_exception" });
     if (!options.runsForeignCode) process.exit(1);
   };
   process.on("SIGINT", onSignal);

@@ -5,7 +5,7 @@ import type { Bus, Stoppable, Subjects, TopologyOptions } from "../../shared/bus
 import { startEndpoints } from "../../shared/endpoints/index.ts";
 import { type Fleet, fleetView } from "../../shared/fleet/index.ts";
 import type { HistoryStore } from "../../shared/history/index.ts";
-import { once, type Runtime, type Service, type Timer } from "../../shared/runtime/index.ts";
+import { announceFault, once, type Runtime, type Service, type Timer } from "../../shared/runtime/index.ts";
 import type { Client } from "../../shared/sdk/index.ts";
 import { Audit } from "./audit.ts";
 import { type GatewayConfig, requireTokens } from "./config.ts";
@@ -214,13 +214,7 @@ export class Gateway implements Service {
       try {
         await act();
       } catch (error) {
-        this.#options.runtime.announce({
-          kind: "fault",
-          where: "gateway",
-          code: "beat_failed",
-          message: String(error),
-          error,
-        });
+        announceFault(this.#options.runtime, "gateway", error, { code: "beat_failed" });
       }
       if (!this.#stopping) this.#every(ms, act);
     });

@@ -11,9 +11,8 @@ import {
   type Consumption,
   type Delivery,
 } from "../../shared/bus/index.ts";
-import { isFault } from "../../shared/errors/index.ts";
 import { isExpiry } from "../../shared/leases/index.ts";
-import { type Service, sleep } from "../../shared/runtime/index.ts";
+import { announceFault, type Service, sleep } from "../../shared/runtime/index.ts";
 import type { WatcherDeps } from "./deps.ts";
 
 /**
@@ -136,8 +135,6 @@ export class MarkerFeed implements Service {
   }
 
   #fault(error: unknown): void {
-    const message = error instanceof Error ? error.message : String(error);
-    const code = isFault(error) ? error.code : "failed";
-    this.#deps.runtime.announce({ kind: "fault", where: this.#init.where, code, message, error });
+    announceFault(this.#deps.runtime, this.#init.where, error, { otherwise: "failed" });
   }
 }

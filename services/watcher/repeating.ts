@@ -1,5 +1,4 @@
-import { isFault } from "../../shared/errors/index.ts";
-import { type Runtime, type Service, sleep } from "../../shared/runtime/index.ts";
+import { announceFault, type Runtime, type Service, sleep } from "../../shared/runtime/index.ts";
 
 /**
  * Repeats an action, never twice at a time; a failure is announced, and the next round follows all the same.
@@ -48,10 +47,7 @@ export class Repeating implements Service {
     try {
       await this.#act();
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
-      this.#runtime.announce({ kind: "fault", where: this.#where, code: codeOf(error), message, error });
+      announceFault(this.#runtime, this.#where, error, { otherwise: "failed" });
     }
   }
 }
-
-const codeOf = (error: unknown): string => (isFault(error) ? error.code : "failed");

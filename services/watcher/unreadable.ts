@@ -4,6 +4,7 @@
  */
 import type { Wake } from "../../schemas/index.ts";
 import { type Entry, encode } from "../../shared/bus/index.ts";
+import { announceFault } from "../../shared/runtime/index.ts";
 import { ownerIn } from "../../shared/sessions/index.ts";
 import type { WatcherDeps } from "./deps.ts";
 
@@ -36,7 +37,9 @@ function ask({ bus, names, runtime }: Deps, instanceId: string, entry: string): 
   const msgId = `look-${instanceId}-${entry}`;
   bus.publish(names.verb(instanceId, "wake"), encode(look), { msgId }).catch((error: unknown) => {
     // The next round meets the entry again.
-    const message = `${instanceId} could not be asked to look: ${String(error)}`;
-    runtime.announce({ kind: "fault", where: "watcher.registers", code: "not_asked", message, error });
+    announceFault(runtime, "watcher.registers", error, {
+      code: "not_asked",
+      about: `${instanceId} could not be asked to look`,
+    });
   });
 }

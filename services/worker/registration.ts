@@ -4,7 +4,7 @@
  */
 import type { WorkerInfo } from "../../schemas/index.ts";
 import { Bucket, encode } from "../../shared/bus/index.ts";
-import { once, type Service, type Timer } from "../../shared/runtime/index.ts";
+import { announceFault, once, type Service, type Timer } from "../../shared/runtime/index.ts";
 import type { WorkerDeps } from "./deps.ts";
 
 /** Least time between two writes, however often the load changes. */
@@ -94,14 +94,7 @@ export class Registration implements Service {
   }
 
   #announce(error: unknown): void {
-    const message = error instanceof Error ? error.message : String(error);
-    this.#deps.runtime.announce({
-      kind: "fault",
-      where: "worker.registration",
-      code: "registration_failed",
-      message,
-      error,
-    });
+    announceFault(this.#deps.runtime, "worker.registration", error, { code: "registration_failed" });
   }
 }
 

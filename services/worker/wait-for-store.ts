@@ -4,7 +4,7 @@
  *    use up no attempt, and work that is done is not done again.
  */
 import { isFault } from "../../shared/errors/index.ts";
-import { backoffMs, jittered, sleep } from "../../shared/runtime/index.ts";
+import { announceFault, backoffMs, jittered, sleep } from "../../shared/runtime/index.ts";
 import type { WorkerDeps } from "./deps.ts";
 
 const backoff = { initialMs: 100, maxMs: 5_000, factor: 2 };
@@ -20,8 +20,7 @@ export async function waitForStore<T>(
       return await act();
     } catch (error) {
       if (!isFault(error, "transient") || signal.aborted) throw error;
-      const { code, message } = error;
-      runtime.announce({ kind: "fault", where: "worker.store", code, message, error });
+      announceFault(runtime, "worker.store", error);
       await sleep(runtime.clock, jittered(backoffMs(backoff, tried), runtime.random), signal);
       if (signal.aborted) throw error;
     }

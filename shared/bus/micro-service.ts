@@ -5,7 +5,7 @@
  */
 
 import { Fault, messageOf } from "../errors/index.ts";
-import { type Random, type Runtime, token } from "../runtime/index.ts";
+import { announceFault, type Random, type Runtime, token } from "../runtime/index.ts";
 import type { Bus, CoreMessage, Headers, Stoppable } from "./bus.ts";
 import { encode } from "./codec.ts";
 import { headerNames } from "./delivery/header-names.ts";
@@ -153,16 +153,8 @@ async function answer(
   try {
     return await endpoint.handler(message);
   } catch (error) {
-    const description = messageOf(error);
-    const code = error instanceof Fault ? error.code : "handler_threw";
-    runtime.announce({
-      kind: "fault",
-      where: `endpoint ${endpoint.name}`,
-      code,
-      message: description,
-      error,
-    });
-    return { body: new Uint8Array(0), error: { code: 500, description } };
+    announceFault(runtime, `endpoint ${endpoint.name}`, error, { otherwise: "handler_threw" });
+    return { body: new Uint8Array(0), error: { code: 500, description: messageOf(error) } };
   }
 }
 

@@ -1,16 +1,4 @@
-/**
- * The server's wall clock, in a process whose own may be wrong. By it orchestrators date turns, workers judge
- * claims and reports, and watchers judge what has been over for long enough (F30): an owner whose own clock is
- * an hour ahead would make every later sleep of its instances last an hour, and such a watcher would remove
- * what was to be kept for another hour.
- *
- * CLOCK-1 This clock is never ahead of the server, and never behind a message that the server has dated: by
- *    this clock a schedule is due when its wake arrives.
- * CLOCK-2 Between two measurements it follows the monotonic clock: steps of this machine's wall clock do not
- *    matter.
- */
-import { messageOf } from "../errors/index.ts";
-import { type Clock, once, type Runtime, type Service, type Timer } from "../runtime/index.ts";
+import { announceFault, type Clock, once, type Runtime, type Service, type Timer } from "../runtime/index.ts";
 import type { Bus } from "./bus.ts";
 
 interface ServerClockOptions {
@@ -97,8 +85,10 @@ export class ServerClock implements Clock, Service {
       this.#measured = true;
     } catch (error) {
       // The bus is away: the clock runs on by itself and is measured again after the reconnect.
-      const message = `could not read the server's clock: ${messageOf(error)}`;
-      runtime.announce({ kind: "fault", where: "server clock", code: "server_clock", message, error });
+      announceFault(runtime, "server clock", error, {
+        code: "server_clock",
+        about: "could not read the server's clock",
+      });
     }
   }
 }

@@ -1,8 +1,7 @@
 import type { LeaseValue } from "../../schemas/index.ts";
 import type { Bus } from "../bus/index.ts";
 import { readServerClocks, skewOf, streamsWithLeaseBucket } from "../bus/index.ts";
-import { messageOf } from "../errors/index.ts";
-import { type Runtime, token } from "../runtime/index.ts";
+import { announceFault, type Runtime, token } from "../runtime/index.ts";
 import { type ClaimedKey, claimKey, leaseBody } from "./claim.ts";
 import { DueTimes } from "./due-times.ts";
 import { Holding } from "./holding.ts";
@@ -190,8 +189,7 @@ export class LeaseKeeper implements Leases {
     try {
       return await holding.renew();
     } catch (error) {
-      const message = messageOf(error);
-      this.#runtime.announce({ kind: "fault", where: "lease.renew", code: "renewal_failed", message, error });
+      announceFault(this.#runtime, "lease.renew", error, { code: "renewal_failed" });
       return { kind: "unanswered" };
     }
   }

@@ -3,6 +3,7 @@ import type { LeaseValue } from "../../schemas/index.ts";
 import type { Bus } from "../bus/index.ts";
 import { Fault, messageOf } from "../errors/index.ts";
 import {
+  announceFault,
   once,
   type Runtime,
   startThread,
@@ -248,16 +249,9 @@ export class ThreadedLeaseKeeper implements Leases {
     reject(error);
     if (this.#thread !== thread) return;
     this.#thread = undefined;
-    const message = messageOf(error);
-    this.#options.runtime.announce({
-      kind: "fault",
-      where: "leases",
-      code: "lease_thread_died",
-      message,
-      error,
-    });
+    announceFault(this.#options.runtime, "leases", error, { code: "lease_thread_died" });
     for (const { heldUntil } of this.#leases.values()) heldUntil.set(0);
-    this.#refuseWaiting(message);
+    this.#refuseWaiting(messageOf(error));
     for (const id of [...this.#byId.keys()]) this.#lose(id, "expired");
   }
 

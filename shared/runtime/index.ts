@@ -1,3 +1,4 @@
+export { announceFault } from "./announce-fault.ts";
 export { type Backoff, backoffMs, jittered } from "./backoff.ts";
 export { builtModule } from "./built-module.ts";
 export { type Clock, keepingAlive, sleep, systemClock, type Timer } from "./clock.ts";

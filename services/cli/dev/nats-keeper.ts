@@ -1,6 +1,7 @@
 /** The embedded server of `dev`, restarted on the same port when it dies, so that its clients find it. */
 import { setTimeout as delay } from "node:timers/promises";
 import { type EmbeddedNats, startEmbeddedNats } from "../../../shared/embedded-nats/index.ts";
+import { messageOf } from "../../../shared/errors/index.ts";
 import { backoffMs, once } from "../../../shared/runtime/index.ts";
 
 interface NatsKeeperOptions {
@@ -59,7 +60,7 @@ export class NatsKeeper {
         this.#server = await this.#launch(port);
         return;
       } catch (error) {
-        const why = error instanceof Error ? error.message : String(error);
+        const why = messageOf(error);
         this.#options.onNote(`the NATS server could not be started: ${why}`);
         await delay(backoffMs(retry, attempt));
       }

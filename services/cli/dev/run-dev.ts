@@ -6,7 +6,7 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { loadApp } from "../../../shared/app-loading/load-app.ts";
 import { connectBus, subjects } from "../../../shared/bus/index.ts";
-import { Fault, HoldfastError } from "../../../shared/errors/index.ts";
+import { Fault, HoldfastError, messageOf } from "../../../shared/errors/index.ts";
 import { maskUrl, once, silent, withoutLogin } from "../../../shared/runtime/index.ts";
 import { removeDevFile, writeDevFile } from "../../../shared/sdk/where/index.ts";
 import { type EngineConfig, type Environment, readConfig } from "../../config.ts";
@@ -229,7 +229,7 @@ function makeFolder(path: string): void {
   } catch (error) {
     throw new Fault("config", {
       code: "data_dir_unusable",
-      message: `nothing can be stored in ${path}: ${error instanceof Error ? error.message : String(error)}`,
+      message: `nothing can be stored in ${path}: ${messageOf(error)}`,
       hint: "Choose another folder with --data-dir.",
     });
   }

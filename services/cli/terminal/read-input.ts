@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { Fault } from "../../../shared/errors/index.ts";
+import { Fault, messageOf } from "../../../shared/errors/index.ts";
 
 /** Reads `<json>`, `@<file>` or `-` for stdin. Undefined if the option was not given. */
 export function readInput(
@@ -12,7 +12,7 @@ export function readInput(
   try {
     return JSON.parse(text);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     throw new Fault("config", {
       code: "invalid_json",
       message: `${option}${from} is not JSON: ${why}.`,

@@ -1,6 +1,6 @@
 /** Prints an error as one readable line on stderr, the remedy below it, never a stack. */
 import { meaningOf } from "../../../shared/errors/codes/index.ts";
-import { isFault } from "../../../shared/errors/index.ts";
+import { isFault, messageOf } from "../../../shared/errors/index.ts";
 import { oneLine } from "./text.ts";
 
 export function errorLine(error: unknown, json: boolean): string {
@@ -23,7 +23,7 @@ function parts(error: unknown): Parts {
       ? error.cause
       : undefined;
   if (fault) return { code: fault.code, message: fault.message, hint: fault.hint ?? remedyOf(fault.code) };
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   const code =
     error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "error";
   return { code, message, hint: remedyOf(code) };

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { HoldfastError } from "../../../shared/errors/index.ts";
+import { HoldfastError, messageOf } from "../../../shared/errors/index.ts";
 import { type JournalEntry, readJournalLine } from "../../../shared/verify/index.ts";
 
 /** Throws with the number of the line that is wrong. */
@@ -9,7 +9,7 @@ export function journalFrom(file: string): JournalEntry[] {
     try {
       return readJournalLine(line) ?? [];
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       throw new HoldfastError({
         code: "invalid_input",
         message: `${file}, line ${index + 1}, is no entry of a journal: ${why}`,
@@ -22,7 +22,7 @@ function read(file: string): string {
   try {
     return readFileSync(file === "-" ? 0 : file, "utf8");
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     throw new HoldfastError({ code: "invalid_input", message: `the journal cannot be read: ${why}` });
   }
 }

@@ -3,7 +3,7 @@
  */
 import type { Hono } from "hono";
 import type { FleetView } from "../../../shared/fleet/index.ts";
-import type { Runtime } from "../../../shared/runtime/index.ts";
+import { announceFault, type Runtime } from "../../../shared/runtime/index.ts";
 import { securityHeaders } from "./guards.ts";
 import { isUnexpected, toProblem } from "./problem.ts";
 
@@ -45,7 +45,8 @@ export function addProbes(app: Hono, options: ProbeOptions): void {
 /** Answers every thrown error as a problem, and sets the browser's security headers on every answer. */
 export function addErrorsAndHeaders(app: Hono, runtime: Runtime): void {
   app.onError((error, c) => {
-    if (isUnexpected(error)) announceFault(runtime, error, c.req.path);
+    if (isUnexpected(error))
+      announceFault(runtime, "gateway", error, { code: "request_failed", about: c.req.path });
     const problem = toProblem(error);
     const { status, retryAfterSeconds } = problem.init;
     if (retryAfterSeconds !== undefined) c.header("retry-after", String(retryAfterSeconds));
@@ -54,14 +55,4 @@ export function addErrorsAndHeaders(app: Hono, runtime: Runtime): void {
     return c.json(problem.body(), status);
   });
   app.use(securityHeaders);
-}
-
-function announceFault(runtime: Runtime, error: unknown, path: string): void {
-  runtime.announce({
-    kind: "fault",
-    where: "gateway",
-    code: "request_failed",
-    message: `${path}: ${error}`,
-    error,
-  });
 }

@@ -1,6 +1,7 @@
 /** Queries to running and finished orchestrations, and updates of running ones. */
 import { z } from "zod";
 import { InstanceId, MessageNames, Name } from "../../../schemas/index.ts";
+import { messageOf } from "../../../shared/errors/index.ts";
 import { Problem } from "../http/problem.ts";
 import { type RouteSpec, route } from "../http/route.ts";
 import type { GatewayParts } from "./context.ts";
@@ -87,7 +88,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     throw new Problem({ status: 400, code: "not_json", message: `input is not JSON: ${why}` });
   }
 }

@@ -7,7 +7,7 @@
 import { randomBytes } from "node:crypto";
 import * as oauth from "oauth4webapi";
 import { z } from "zod";
-import { Fault } from "../../../shared/errors/index.ts";
+import { Fault, messageOf } from "../../../shared/errors/index.ts";
 import { isLoopback } from "./hosts.ts";
 import type { Grant, Identity } from "./identity.ts";
 import { roleAllows } from "./identity.ts";
@@ -151,7 +151,7 @@ export class Oidc {
       const asked = await oauth.userInfoRequest(server, this.#client, tokens.access_token, this.#http());
       return { ...claims, ...(await oauth.processUserInfoResponse(server, this.#client, claims.sub, asked)) };
     } catch (cause) {
-      const why = cause instanceof Error ? cause.message : String(cause);
+      const why = messageOf(cause);
       throw new Fault("application", {
         code: "oidc_refused",
         message: `the log-in provider's answer was not accepted: ${why}`,

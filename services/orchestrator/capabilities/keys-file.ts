@@ -6,8 +6,8 @@
 
 import { readFileSync } from "node:fs";
 import { capabilityKey, type MacKey } from "../../../shared/capabilities/index.ts";
-import { Fault } from "../../../shared/errors/index.ts";
-import type { Runtime, Service, Timer } from "../../../shared/runtime/index.ts";
+import { Fault, messageOf } from "../../../shared/errors/index.ts";
+import { announceFault, type Runtime, type Service, type Timer } from "../../../shared/runtime/index.ts";
 
 /** How soon the first key of a changed file is used for new capabilities. */
 const readEveryMs = 10_000;
@@ -42,9 +42,7 @@ export class KeysFile implements Service {
     try {
       return this.#read();
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
-      const code = "capability_keys_unreadable";
-      this.#runtime.announce({ kind: "fault", where: "capability keys", code, message, error });
+      announceFault(this.#runtime, "capability keys", error, { code: "capability_keys_unreadable" });
       return false; // the keys known so far stay
     }
   };
@@ -78,7 +76,7 @@ function contentOf(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
-    throw unreadable(`${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    throw unreadable(`${path} cannot be read: ${messageOf(error)}`);
   }
 }
 

@@ -8,7 +8,7 @@ import { LeaseValue } from "../../../schemas/index.ts";
 import { Bucket, decode, leaseKeys } from "../../../shared/bus/index.ts";
 import { isFault } from "../../../shared/errors/index.ts";
 import { LeaseStore } from "../../../shared/leases/index.ts";
-import { once, type Timer } from "../../../shared/runtime/index.ts";
+import { announceFault, once, type Timer } from "../../../shared/runtime/index.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 import { DeathProof } from "./proof.ts";
 
@@ -99,8 +99,9 @@ export class OrchestratorDeaths {
 
   #complain(id: string, error: unknown): void {
     if (isFault(error, "transient")) return; // the orchestrator is asked again, and its leases run out anyway
-    const code = isFault(error) ? error.code : "probe_failed";
-    const message = `orchestrator ${id}: ${error instanceof Error ? error.message : String(error)}`;
-    this.#deps.runtime.announce({ kind: "fault", where: "orchestrator deaths", code, message, error });
+    announceFault(this.#deps.runtime, "orchestrator deaths", error, {
+      otherwise: "probe_failed",
+      about: `orchestrator ${id}`,
+    });
   }
 }

@@ -8,7 +8,7 @@
 import type { WorkerInfo } from "../../../schemas/index.ts";
 import { Bucket, encode } from "../../../shared/bus/index.ts";
 import { isFault } from "../../../shared/errors/index.ts";
-import { once, type Service, type Timer } from "../../../shared/runtime/index.ts";
+import { announceFault, once, type Service, type Timer } from "../../../shared/runtime/index.ts";
 import type { LiveWorkers } from "../../../shared/sessions/index.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 import { handBackTasksOf } from "./hand-back.ts";
@@ -194,9 +194,10 @@ export class WorkerDeaths implements Service {
 
   #complain(workerId: string, error: unknown): void {
     if (isFault(error, "transient")) return; // the worker is asked again
-    const code = isFault(error) ? error.code : "probe_failed";
-    const message = `worker ${workerId}: ${error instanceof Error ? error.message : String(error)}`;
-    this.#init.runtime.announce({ kind: "fault", where: "worker deaths", code, message, error });
+    announceFault(this.#init.runtime, "worker deaths", error, {
+      otherwise: "probe_failed",
+      about: `worker ${workerId}`,
+    });
   }
 }
 

@@ -35,6 +35,7 @@ import {
 import { noCapabilities } from "../../../shared/capabilities/index.ts";
 import type { InboxMessage } from "../../../shared/replay/index.ts";
 import {
+  announceFault,
   hash32,
   once,
   type Runtime,
@@ -246,8 +247,10 @@ export class HeldStarts implements Service {
   }
 
   #complain(instanceId: string, error: unknown): void {
-    const message = `start of ${instanceId} under limits: ${error instanceof Error ? error.message : String(error)}`;
-    this.#parts.runtime.announce({ kind: "fault", where: "flow", code: "start_not_asked", message, error });
+    announceFault(this.#parts.runtime, "flow", error, {
+      code: "start_not_asked",
+      about: `start of ${instanceId} under limits`,
+    });
   }
 }
 

@@ -4,9 +4,9 @@
  */
 import { ClaimAnswer, laneOwnerHeader, type SessionClaim } from "../../../schemas/index.ts";
 import { type Bus, decode, encode, type Headers, type Subjects } from "../../../shared/bus/index.ts";
-import { isFault, toFailure } from "../../../shared/errors/index.ts";
+import { isFault } from "../../../shared/errors/index.ts";
 import type { Generation } from "../../../shared/fleet/index.ts";
-import type { Runtime } from "../../../shared/runtime/index.ts";
+import { announceFault, type Runtime } from "../../../shared/runtime/index.ts";
 import { type LiveWorkers, OfferedClaims, place } from "../../../shared/sessions/index.ts";
 import { closedMs, type Offers } from "./offers.ts";
 
@@ -79,8 +79,7 @@ export class ClaimOffers {
     } catch (error) {
       if (isFault(error, "transient")) return undefined; // the bus is away: the queue takes the claim when it is back
       this.#offers.close(subject, closedMs.slow);
-      const { code, message } = toFailure(error);
-      runtime.announce({ kind: "fault", where: `lane: claim on ${subject}`, code, message, error });
+      announceFault(runtime, `lane: claim on ${subject}`, error);
       return undefined;
     }
   }

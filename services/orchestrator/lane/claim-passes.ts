@@ -12,9 +12,9 @@ import {
   type Subjects,
 } from "../../../shared/bus/index.ts";
 import type { Capabilities } from "../../../shared/capabilities/index.ts";
-import { isFault, toFailure } from "../../../shared/errors/index.ts";
+import { isFault } from "../../../shared/errors/index.ts";
 import type { Generation } from "../../../shared/fleet/index.ts";
-import { once, type Runtime, type Service } from "../../../shared/runtime/index.ts";
+import { announceFault, once, type Runtime, type Service } from "../../../shared/runtime/index.ts";
 import { offerMs, offerSubject } from "./claim-offers.ts";
 
 interface ClaimPassesDeps {
@@ -58,8 +58,7 @@ export class ClaimPasses implements Service {
       if (answer.kind === "reply") reply?.(answer.body);
     } catch (error) {
       if (isFault(error, "transient")) return; // the bus is away, and with it the worker that asks
-      const { code, message } = toFailure(error);
-      runtime.announce({ kind: "fault", where: `claim passed on ${offer}`, code, message, error });
+      announceFault(runtime, `claim passed on ${offer}`, error);
     }
   }
 }

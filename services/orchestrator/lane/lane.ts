@@ -31,7 +31,7 @@ import {
   doubtSessionReport,
 } from "../../../shared/capabilities/index.ts";
 import { isFault } from "../../../shared/errors/index.ts";
-import { once, type Service, type Timer } from "../../../shared/runtime/index.ts";
+import { announceFault, once, type Service, type Timer } from "../../../shared/runtime/index.ts";
 import type { DeadWorker } from "../deaths/worker-deaths.ts";
 import type { Mail } from "../mail.ts";
 import { ClaimOffers } from "./claim-offers.ts";
@@ -287,9 +287,7 @@ export class Lane implements Service {
 
   #complain(where: string, error: unknown): void {
     if (isFault(error, "transient")) return; // the bus is away: all tasks go by the queue until it is back
-    const code = isFault(error) ? error.code : "lane_failed";
-    const message = error instanceof Error ? error.message : String(error);
-    this.#options.runtime.announce({ kind: "fault", where: `lane: ${where}`, code, message, error });
+    announceFault(this.#options.runtime, `lane: ${where}`, error, { otherwise: "lane_failed" });
   }
 }
 

@@ -15,7 +15,7 @@ import {
 import { type Bus, decode, type Headers, type Reply, type Subjects } from "../../../shared/bus/index.ts";
 import { isFault } from "../../../shared/errors/index.ts";
 import type { Generation } from "../../../shared/fleet/index.ts";
-import type { Runtime } from "../../../shared/runtime/index.ts";
+import { announceFault, type Runtime } from "../../../shared/runtime/index.ts";
 import type { LiveWorkers } from "../../../shared/sessions/index.ts";
 import type { DeadWorker } from "../deaths/worker-deaths.ts";
 
@@ -337,15 +337,7 @@ export class Offers {
 
   #complain(subject: string, error: unknown): void {
     if (isFault(error, "transient")) return; // the bus is away: all tasks go by the queue until it is back
-    const code = isFault(error) ? error.code : "lane_failed";
-    const message = error instanceof Error ? error.message : String(error);
-    this.#options.runtime.announce({
-      kind: "fault",
-      where: `lane: offer on ${subject}`,
-      code,
-      message,
-      error,
-    });
+    announceFault(this.#options.runtime, `lane: offer on ${subject}`, error, { otherwise: "lane_failed" });
   }
 }
 

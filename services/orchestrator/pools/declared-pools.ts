@@ -11,10 +11,16 @@ import {
 } from "../../../schemas/index.ts";
 import { type Bus, encode, publishOrThrow, type Subjects } from "../../../shared/bus/index.ts";
 import type { App } from "../../../shared/definitions/index.ts";
-import { toFailure } from "../../../shared/errors/index.ts";
 import type { Generation } from "../../../shared/fleet/index.ts";
 import { wantedPool } from "../../../shared/replay/index.ts";
-import { once, type Runtime, type Service, sleep, token } from "../../../shared/runtime/index.ts";
+import {
+  announceFault,
+  once,
+  type Runtime,
+  type Service,
+  sleep,
+  token,
+} from "../../../shared/runtime/index.ts";
 
 interface DeclaredPoolsParts {
   readonly id: string;
@@ -63,8 +69,7 @@ export class DeclaredPools implements Service {
           continue;
         }
       } catch (error) {
-        const { code, message } = toFailure(error);
-        runtime.announce({ kind: "fault", where: `declaring pool ${pool?.type.name}`, code, message, error });
+        announceFault(runtime, `declaring pool ${pool?.type.name}`, error);
       }
       await sleep(runtime.clock, againMs, signal);
     }

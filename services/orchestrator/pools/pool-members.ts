@@ -9,7 +9,7 @@ import type {
   BareSessionHandle,
   OrchestrationContext,
 } from "../../../shared/definitions/index.ts";
-import { Fault } from "../../../shared/errors/index.ts";
+import { Fault, messageOf } from "../../../shared/errors/index.ts";
 
 /** Members beyond the minimum are let go after this idle time, unless their session type says otherwise. */
 export const spareIdle = "60s";
@@ -113,7 +113,7 @@ export class PoolMembers {
       (error: unknown) => {
         member.failed = true;
         this.#retryAt = ctx.now() + Math.min(lookEveryMs, firstRetryMs * 2 ** this.#failures++);
-        this.#lastError = error instanceof Error ? error.message : String(error);
+        this.#lastError = messageOf(error);
         ctx.log.warn(`pool member ${id} could not be opened, retrying: ${this.#lastError}`);
         onFailed();
       },

@@ -19,7 +19,7 @@ import {
 } from "../../../shared/bus/index.ts";
 import { Fault, isFault } from "../../../shared/errors/index.ts";
 import type { InboxMessage } from "../../../shared/replay/index.ts";
-import { sleep } from "../../../shared/runtime/index.ts";
+import { announceFault, sleep } from "../../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "../deps.ts";
 import { followerOf } from "../flow/held-starts.ts";
 import type { Mail } from "../mail.ts";
@@ -76,13 +76,7 @@ export class AsideMail {
     } catch (error) {
       // As a rule the message is too large together with the added header: it stays in the inbox.
       if (!isFault(error)) throw error;
-      runtime.announce({
-        kind: "fault",
-        where: "set aside",
-        code: error.code,
-        message: error.message,
-        error,
-      });
+      announceFault(runtime, "set aside", error);
       return false;
     }
   }

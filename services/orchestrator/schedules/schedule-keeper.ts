@@ -22,6 +22,7 @@ import {
   type WaitingRun,
 } from "../../../schemas/index.ts";
 import { defineOrchestration, type OrchestrationContext } from "../../../shared/definitions/index.ts";
+import { messageOf } from "../../../shared/errors/index.ts";
 import { requestEnd, spawnFollowed } from "../../../shared/replay/index.ts";
 import {
   type Due,
@@ -242,7 +243,7 @@ class ScheduleKeeper {
     try {
       parseSchedule(spec, this.#ctx.now());
     } catch (error) {
-      this.#error = error instanceof Error ? error.message : String(error);
+      this.#error = messageOf(error);
       return "same";
     }
     // Times that came due before the change, while no orchestrator ran, follow the schedule as it was.

@@ -2,7 +2,8 @@
  * Moves histories of ended instances out of their own streams, so that the number of streams follows the
  * running work.
  */
-import { isFault, messageOf } from "../../../shared/errors/index.ts";
+import { isFault } from "../../../shared/errors/index.ts";
+import { announceFault } from "../../../shared/runtime/index.ts";
 import type { Histories, WatcherDeps } from "../deps.ts";
 import { endedBefore } from "./ended.ts";
 import type { RetentionStep } from "./step.ts";
@@ -45,9 +46,10 @@ export class ArchiveHistories implements RetentionStep {
       // The summary says ended and the history does not: the history is right, and the summary will follow.
       if (isFault(error, "contract") && error.code === "instance_running") return false;
       if (!bus.connected()) throw error;
-      const code = isFault(error) ? error.code : "sweep_failed";
-      const message = `the history of ${instanceId} stays in a stream of its own: ${messageOf(error)}`;
-      runtime.announce({ kind: "fault", where: "watcher.retention.archive", code, message, error });
+      announceFault(runtime, "watcher.retention.archive", error, {
+        otherwise: "sweep_failed",
+        about: `the history of ${instanceId} stays in a stream of its own`,
+      });
       return false; // the others are moved all the same
     }
   }

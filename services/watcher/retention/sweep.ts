@@ -1,3 +1,4 @@
+import { announceFault } from "../../../shared/runtime/index.ts";
 import type { Histories, WatcherDeps } from "../deps.ts";
 import { ArchiveHistories } from "./archive-histories.ts";
 import { BuryJunk } from "./bury-junk.ts";
@@ -42,9 +43,7 @@ export class Sweep {
       const ms = runtime.clock.monotonic() - startedAt;
       if (done > 0) runtime.announce({ kind: "retention.swept", step: step.name, done, ms });
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
-      const where = `watcher.retention.${step.name}`;
-      runtime.announce({ kind: "fault", where, code: "sweep_failed", message, error });
+      announceFault(runtime, `watcher.retention.${step.name}`, error, { code: "sweep_failed" });
     }
   }
 }

@@ -6,7 +6,7 @@
  */
 import type { ActivityReport, ActivityTask } from "../../../schemas/index.ts";
 import { activityReportId, encode, publishUntilStored } from "../../../shared/bus/index.ts";
-import { isFault } from "../../../shared/errors/index.ts";
+import { announceFault } from "../../../shared/runtime/index.ts";
 import type { SessionAtPoint } from "../../fault-points.ts";
 import type { ReplyPath } from "../lane/index.ts";
 import type { TaskDeps } from "./running/run-task.ts";
@@ -56,9 +56,7 @@ export async function publishReport(
     // One try in any case: the process may be stopping, but the report exists.
     mayTry: () => tries++ === 0 || !signal?.aborted,
     onFault: (error: unknown) => {
-      const code = isFault(error) ? error.code : "report_failed";
-      const message = error instanceof Error ? error.message : String(error);
-      runtime.announce({ kind: "fault", where: "worker.report", code, message, error });
+      announceFault(runtime, "worker.report", error, { otherwise: "report_failed" });
     },
   };
   const stored = await publishUntilStored(until, subject, body, { msgId, original: "unseen" });

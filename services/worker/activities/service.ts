@@ -14,7 +14,7 @@
 import type { ActivityTask } from "../../../schemas/index.ts";
 import { buryDelivery, type Delivery } from "../../../shared/bus/index.ts";
 import { CancelledError, HoldfastError, isCancelled } from "../../../shared/errors/index.ts";
-import { once, type Service, sleep, type Timer } from "../../../shared/runtime/index.ts";
+import { announceFault, once, type Service, sleep, type Timer } from "../../../shared/runtime/index.ts";
 import type { WorkerDeps } from "../deps.ts";
 import { LaneDelivery } from "../lane/index.ts";
 import { LazyAbort } from "../lazy-abort.ts";
@@ -204,8 +204,7 @@ export class ActivityService implements Service {
     } catch (error) {
       // The outcome is unknown: the task comes again.
       delivery.nak(faultPauseMs);
-      const message = error instanceof Error ? error.message : String(error);
-      this.#deps.runtime.announce({ kind: "fault", where: "worker.poison", code: "unknown", message, error });
+      announceFault(this.#deps.runtime, "worker.poison", error, { code: "unknown" });
     }
   }
 
@@ -260,8 +259,7 @@ export class ActivityService implements Service {
     } catch (error) {
       // An error of the engine, not of user code: the task must not be kept alive for ever.
       held.delivery.nak(faultPauseMs);
-      const message = error instanceof Error ? error.message : String(error);
-      this.#deps.runtime.announce({ kind: "fault", where: "worker.activity", code: "bug", message, error });
+      announceFault(this.#deps.runtime, "worker.activity", error, { code: "bug" });
     } finally {
       slot.release();
       this.#running.delete(running);

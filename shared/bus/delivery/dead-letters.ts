@@ -3,8 +3,7 @@
  * can be stored.
  */
 import type { DeadLetter } from "../../../schemas/index.ts";
-import { toFailure } from "../../errors/index.ts";
-import type { Runtime } from "../../runtime/index.ts";
+import { announceFault, type Runtime } from "../../runtime/index.ts";
 import type { Bus, Delivery, StoredMessage } from "../bus.ts";
 import { encode } from "../codec.ts";
 import type { Subjects } from "../subjects.ts";
@@ -80,9 +79,7 @@ export async function buryDelivery(deps: BurialDeps, delivery: Delivery, burial:
     else delivery.nak(againMs);
   } catch (error) {
     delivery.nak(againMs);
-    const { code, message } = toFailure(error);
-    const where = `dead letter of ${delivery.subject}`;
-    deps.runtime.announce({ kind: "fault", where, code, message, error });
+    announceFault(deps.runtime, `dead letter of ${delivery.subject}`, error);
   }
 }
 

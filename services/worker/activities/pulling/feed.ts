@@ -1,7 +1,6 @@
 /** The flow of one activity's tasks from its shared consumer to this worker. */
 import type { Consumption, Delivery } from "../../../../shared/bus/index.ts";
-import { isFault } from "../../../../shared/errors/index.ts";
-import { backoffMs, jittered, sleep, type Timer } from "../../../../shared/runtime/index.ts";
+import { announceFault, backoffMs, jittered, sleep, type Timer } from "../../../../shared/runtime/index.ts";
 import type { WorkerDeps } from "../../deps.ts";
 import { ackWaitFor } from "./ack-wait.ts";
 import type { ServedActivity } from "./served.ts";
@@ -166,8 +165,6 @@ export class Feed {
   }
 
   #announce(error: unknown): void {
-    const code = isFault(error) ? error.code : "feed_failed";
-    const message = error instanceof Error ? error.message : String(error);
-    this.#deps.runtime.announce({ kind: "fault", where: "worker.feed", code, message, error });
+    announceFault(this.#deps.runtime, "worker.feed", error, { otherwise: "feed_failed" });
   }
 }

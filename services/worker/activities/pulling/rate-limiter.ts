@@ -8,7 +8,7 @@
  */
 import { z } from "zod";
 import { Bucket, decode, encode } from "../../../../shared/bus/index.ts";
-import { jittered, sleep } from "../../../../shared/runtime/index.ts";
+import { announceFault, jittered, sleep } from "../../../../shared/runtime/index.ts";
 import type { WorkerDeps } from "../../deps.ts";
 
 const TokenBucket = z.object({
@@ -60,14 +60,7 @@ export class RateLimiter {
           return at - now;
         }
       } catch (error) {
-        const message = error instanceof Error ? error.message : String(error);
-        this.#deps.runtime.announce({
-          kind: "fault",
-          where: "worker.rate",
-          code: "rate_unknown",
-          message,
-          error,
-        });
+        announceFault(this.#deps.runtime, "worker.rate", error, { code: "rate_unknown" });
       }
       this.#known.delete(key);
       const { clock, random } = this.#deps.runtime;

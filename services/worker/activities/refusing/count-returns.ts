@@ -12,6 +12,7 @@ import {
   decode,
   type Subjects,
 } from "../../../../shared/bus/index.ts";
+import { announceFault } from "../../../../shared/runtime/index.ts";
 import type { HeartbeatDeps } from "../running/heartbeats.ts";
 
 /** Per attempt: the next attempt is another message, whose deliveries the server counts anew. */
@@ -42,8 +43,7 @@ export async function giveBack(deps: HeartbeatDeps, task: ActivityTask, delivery
     const body = Buffer.from(JSON.stringify({ attempt: task.attempt, returns }));
     await bus.publish(subjectOf(names, task), body, { ttlMs: keptMs, timeoutMs: 1_000 });
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    runtime.announce({ kind: "fault", where: "worker.give_back", code: "return_uncounted", message, error });
+    announceFault(runtime, "worker.give_back", error, { code: "return_uncounted" });
   }
   delivery.nak();
 }

@@ -13,8 +13,8 @@
  */
 import type { ActivityTask, Failure } from "../../../../schemas/index.ts";
 import type { Delivery } from "../../../../shared/bus/index.ts";
-import { isFault } from "../../../../shared/errors/index.ts";
 import { silenceFailure } from "../../../../shared/leases/index.ts";
+import { announceFault } from "../../../../shared/runtime/index.ts";
 import type { WorkerDeps } from "../../deps.ts";
 import { publishReport } from "../report.ts";
 import type { TaskDeps } from "../running/run-task.ts";
@@ -48,9 +48,7 @@ export async function expiryOf(
     const info = await bus.streamInfo(names.activitiesStream);
     return info && expiryAt(arrival, info.seenAt);
   } catch (error) {
-    const code = isFault(error) ? error.code : "no_time";
-    const message = error instanceof Error ? error.message : String(error);
-    runtime.announce({ kind: "fault", where: "worker.expired", code, message, error });
+    announceFault(runtime, "worker.expired", error, { otherwise: "no_time" });
     return undefined;
   }
 }

@@ -5,8 +5,8 @@
  *    instance goes on with the next one. For one more timeout it is held back, because an outage of the bus
  *    expires the keys of living workers too, and they write them anew.
  */
-import { isFault } from "../../../../shared/errors/index.ts";
 import { beatAddress, beatKeys, beatTtlMs, LeaseStore } from "../../../../shared/leases/index.ts";
+import { announceFault } from "../../../../shared/runtime/index.ts";
 import type { TaskDeps } from "../running/run-task.ts";
 import type { Arrival, Expiry } from "./expired.ts";
 
@@ -31,9 +31,7 @@ export async function silenceOf(
     if (waitMs > 0) return { timeout: "undecided", waitMs };
     return { timeout: "heartbeat", ms: address.heartbeatMs, waitedMs: info.seenAt - delivery.at };
   } catch (error) {
-    const code = isFault(error) ? error.code : "no_beat";
-    const message = error instanceof Error ? error.message : String(error);
-    runtime.announce({ kind: "fault", where: "worker.silent", code, message, error });
+    announceFault(runtime, "worker.silent", error, { otherwise: "no_beat" });
     return undefined;
   }
 }

@@ -7,9 +7,8 @@
  */
 import type { LeaseValue } from "../../../../schemas/index.ts";
 import { bucketSubject, encode, headerNames } from "../../../../shared/bus/index.ts";
-import { isFault } from "../../../../shared/errors/index.ts";
 import { type BeatAddress, beatKeys, beatTtlMs } from "../../../../shared/leases/index.ts";
-import { sleep } from "../../../../shared/runtime/index.ts";
+import { announceFault, sleep } from "../../../../shared/runtime/index.ts";
 import { Paced } from "../pulling/paced.ts";
 import type { TaskDeps } from "./run-task.ts";
 
@@ -70,8 +69,6 @@ export class BeatKey {
   }
 
   #announce(error: unknown): void {
-    const message = error instanceof Error ? error.message : String(error);
-    const code = isFault(error) ? error.code : "beat_lost";
-    this.#deps.runtime.announce({ kind: "fault", where: "worker.heartbeat", code, message, error });
+    announceFault(this.#deps.runtime, "worker.heartbeat", error, { otherwise: "beat_lost" });
   }
 }

@@ -13,7 +13,7 @@ import {
   type Subjects,
 } from "../../../../shared/bus/index.ts";
 import { detailsKey, detailsProof } from "../../../../shared/capabilities/index.ts";
-import type { Runtime } from "../../../../shared/runtime/index.ts";
+import { announceFault, type Runtime } from "../../../../shared/runtime/index.ts";
 import { Paced } from "../pulling/paced.ts";
 
 export interface HeartbeatDeps {
@@ -73,8 +73,7 @@ export function forgetHeartbeat({ bus, names, runtime }: HeartbeatDeps, task: Ac
 }
 
 function announceLost(runtime: Runtime, error: unknown): void {
-  const message = error instanceof Error ? error.message : String(error);
-  runtime.announce({ kind: "fault", where: "worker.heartbeat", code: "heartbeat_lost", message, error });
+  announceFault(runtime, "worker.heartbeat", error, { code: "heartbeat_lost" });
 }
 
 /** The heartbeat details of one running task: at most one write in `everyMs`, the latest details win. */

@@ -4,7 +4,7 @@ import type { Bus, Subjects } from "../../../../shared/bus/index.ts";
 import { derivedCapability } from "../../../../shared/capabilities/index.ts";
 import type { StreamWriter } from "../../../../shared/definitions/index.ts";
 import { HoldfastError } from "../../../../shared/errors/index.ts";
-import { type Runtime, token, writeJson } from "../../../../shared/runtime/index.ts";
+import { announceFault, type Runtime, token, writeJson } from "../../../../shared/runtime/index.ts";
 
 /** Where the chunks of one run go. The engine closes it when the run is over. */
 export interface StreamSink extends StreamWriter {
@@ -99,13 +99,6 @@ export class TaskStream implements StreamSink {
 
   /** User code may not await the write: the error is announced once, and causes no unhandled rejection. */
   #announce(error: unknown): void {
-    const message = error instanceof Error ? error.message : String(error);
-    this.#deps.runtime.announce({
-      kind: "fault",
-      where: "worker.stream",
-      code: "stream_write",
-      message,
-      error,
-    });
+    announceFault(this.#deps.runtime, "worker.stream", error, { code: "stream_write" });
   }
 }

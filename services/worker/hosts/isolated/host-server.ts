@@ -4,7 +4,7 @@
  */
 import { bareSessionType } from "../../../../schemas/index.ts";
 import { type AnySession, type App, validate } from "../../../../shared/definitions/index.ts";
-import { Fault, fromFailure, HoldfastError, toFailure } from "../../../../shared/errors/index.ts";
+import { Fault, fromFailure, HoldfastError, messageOf, toFailure } from "../../../../shared/errors/index.ts";
 import { writeJson } from "../../../../shared/runtime/index.ts";
 import { LazyAbort } from "../../lazy-abort.ts";
 import { CheckedCall, failureOf, unknownCode } from "../checked-call.ts";
@@ -101,7 +101,7 @@ export class HostServer {
       this.#post({ kind: "done", id, value }, bytes);
     } catch (error) {
       const what = "name" in request ? request.name : request.kind;
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       const message = `${what} returned a value that cannot be sent: ${why}`;
       this.#post({ kind: "failed", id, error: { code: "not_serialisable", message, retryable: false } });
     }

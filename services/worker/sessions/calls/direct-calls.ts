@@ -6,8 +6,7 @@
  */
 import { callerHeader, LaneCalls, type SessionClaim } from "../../../../schemas/index.ts";
 import { type CoreMessage, decode, type Stoppable } from "../../../../shared/bus/index.ts";
-import { toFailure } from "../../../../shared/errors/index.ts";
-import { once, type Service } from "../../../../shared/runtime/index.ts";
+import { announceFault, once, type Service } from "../../../../shared/runtime/index.ts";
 import { LanePath } from "../../lane/index.ts";
 import type { SessionDeps } from "../session-deps.ts";
 import { CallerCalls } from "./caller-calls.ts";
@@ -74,8 +73,7 @@ export class DirectCalls implements Service {
       );
     } catch (error) {
       // Calls still reach this session by the queue.
-      const { code, message } = toFailure(error);
-      runtime.announce({ kind: "fault", where: `subscription to ${subject}`, code, message, error });
+      announceFault(runtime, `subscription to ${subject}`, error);
       return undefined;
     }
   }

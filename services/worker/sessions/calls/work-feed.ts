@@ -16,8 +16,7 @@ import {
   decode,
   RecentKeys,
 } from "../../../../shared/bus/index.ts";
-import { toFailure } from "../../../../shared/errors/index.ts";
-import { once, type Service, sleep, token } from "../../../../shared/runtime/index.ts";
+import { announceFault, once, type Service, sleep, token } from "../../../../shared/runtime/index.ts";
 import { refuseUnreadableCall } from "../../activities/index.ts";
 import type { ReplyPath } from "../../lane/index.ts";
 import type { SessionDeps, SessionTiming } from "../session-deps.ts";
@@ -145,8 +144,7 @@ export class WorkFeed implements Service {
   }
 
   #complain(where: string, error: unknown): void {
-    const { code, message } = toFailure(error);
-    this.#deps.runtime.announce({ kind: "fault", where, code, message, error });
+    announceFault(this.#deps.runtime, where, error);
   }
 }
 

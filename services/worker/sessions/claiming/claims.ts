@@ -12,8 +12,8 @@
  */
 import { SessionClaim } from "../../../../schemas/index.ts";
 import { buryDelivery, type Delivery, decode } from "../../../../shared/bus/index.ts";
-import { isFault, toFailure } from "../../../../shared/errors/index.ts";
-import { backoffMs, once, type Service } from "../../../../shared/runtime/index.ts";
+import { isFault } from "../../../../shared/errors/index.ts";
+import { announceFault, backoffMs, once, type Service } from "../../../../shared/runtime/index.ts";
 import { nearEnough, place } from "../../../../shared/sessions/index.ts";
 import type { Quotas } from "../quotas/quotas.ts";
 import type { SessionDeps, SessionTiming } from "../session-deps.ts";
@@ -271,7 +271,6 @@ export class Claims implements Service {
 
   #complain(where: string, error: unknown): void {
     if (this.#stopped && isFault(error, "transient")) return;
-    const { code, message } = toFailure(error);
-    this.#init.deps.runtime.announce({ kind: "fault", where, code, message, error });
+    announceFault(this.#init.deps.runtime, where, error);
   }
 }

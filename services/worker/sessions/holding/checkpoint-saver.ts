@@ -1,5 +1,5 @@
 import type { CheckpointRef, SessionClaim } from "../../../../schemas/index.ts";
-import { toFailure } from "../../../../shared/errors/index.ts";
+import { announceFault } from "../../../../shared/runtime/index.ts";
 import type { HostSession } from "../../hosts/index.ts";
 import type { SessionServices } from "../session-services.ts";
 import type { MayReport } from "./session-reporter.ts";
@@ -87,8 +87,6 @@ export class CheckpointSaver {
   }
 
   #complain(error: unknown): void {
-    const { code, message } = toFailure(error);
-    const where = `checkpoint of session ${this.#claim.sessionId}`;
-    this.#services.deps.runtime.announce({ kind: "fault", where, code, message, error });
+    announceFault(this.#services.deps.runtime, `checkpoint of session ${this.#claim.sessionId}`, error);
   }
 }

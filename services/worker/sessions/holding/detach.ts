@@ -6,9 +6,8 @@
 import type { SessionClaim } from "../../../../schemas/index.ts";
 import { bucketStream, bucketSubject } from "../../../../shared/bus/index.ts";
 import type { AnySession } from "../../../../shared/definitions/index.ts";
-import { toFailure } from "../../../../shared/errors/index.ts";
 import type { Lease } from "../../../../shared/leases/index.ts";
-import { within } from "../../../../shared/runtime/index.ts";
+import { announceFault, within } from "../../../../shared/runtime/index.ts";
 import type { RunHooks } from "../../hosts/index.ts";
 import type { Calls } from "../calls/calls.ts";
 import type { PoolFeed } from "../pools/pool-feed.ts";
@@ -108,8 +107,7 @@ async function release({ services, claim, lease }: Detaching, ending: SessionEnd
     return released;
   } catch (error) {
     // The lease runs out by itself, and the watcher reports the loss.
-    const { code, message } = toFailure(error);
-    runtime.announce({ kind: "fault", where: `release of ${lease.key}`, code, message, error });
+    announceFault(runtime, `release of ${lease.key}`, error);
     return false;
   }
 }
@@ -131,8 +129,7 @@ async function reportVanished(one: Detaching): Promise<void> {
     });
   } catch (error) {
     // The session's creation timeout ends the wait of its instance.
-    const { code, message } = toFailure(error);
-    runtime.announce({ kind: "fault", where: `loss of ${key}`, code, message, error });
+    announceFault(runtime, `loss of ${key}`, error);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { SessionWork } from "../../../../schemas/index.ts";
-import { toFailure } from "../../../../shared/errors/index.ts";
+import { announceFault } from "../../../../shared/runtime/index.ts";
 import type { HostSession } from "../../hosts/index.ts";
 import type { SessionServices } from "../session-services.ts";
 
@@ -28,9 +28,7 @@ export class EventDelivery {
     try {
       state.event(name, "json" in payload ? payload.json : await payloads.unwrap(payload));
     } catch (error) {
-      const { code, message } = toFailure(error);
-      const where = `event ${name} of session ${this.#sessionId}`;
-      runtime.announce({ kind: "fault", where, code, message, error });
+      announceFault(runtime, `event ${name} of session ${this.#sessionId}`, error);
     }
   }
 }

@@ -4,7 +4,8 @@
  */
 import { changedMetadata, type MetadataChange, type SessionClaim } from "../../../../schemas/index.ts";
 import { requireMetadata } from "../../../../shared/definitions/index.ts";
-import { HoldfastError, toFailure } from "../../../../shared/errors/index.ts";
+import { HoldfastError } from "../../../../shared/errors/index.ts";
+import { announceFault } from "../../../../shared/runtime/index.ts";
 import type { SessionServices } from "../session-services.ts";
 import type { MayReport } from "./session-reporter.ts";
 
@@ -88,8 +89,6 @@ export class MetadataReporter {
   }
 
   #complain(error: unknown): void {
-    const { code, message } = toFailure(error);
-    const where = `metadata of session ${this.#claim.sessionId}`;
-    this.#services.deps.runtime.announce({ kind: "fault", where, code, message, error });
+    announceFault(this.#services.deps.runtime, `metadata of session ${this.#claim.sessionId}`, error);
   }
 }

@@ -12,8 +12,7 @@
  */
 import { type SessionClaim, SessionRecord } from "../../../../schemas/index.ts";
 import { Bucket, decode, leaseKeys } from "../../../../shared/bus/index.ts";
-import { toFailure } from "../../../../shared/errors/index.ts";
-import { sleep } from "../../../../shared/runtime/index.ts";
+import { announceFault, sleep } from "../../../../shared/runtime/index.ts";
 import type { Quotas } from "../quotas/quotas.ts";
 import type { SessionServices } from "../session-services.ts";
 import { HeldSession, type HeldSessionInit } from "./held-session.ts";
@@ -123,9 +122,7 @@ export class Reattach {
       this.#verify(attached);
       return "attached";
     } catch (error) {
-      const { code, message } = toFailure(error);
-      const where = `attaching session ${sessionId} again`;
-      deps.runtime.announce({ kind: "fault", where, code, message, error });
+      announceFault(deps.runtime, `attaching session ${sessionId} again`, error);
       return "again";
     }
   }

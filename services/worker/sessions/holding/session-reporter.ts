@@ -4,8 +4,8 @@
  */
 import { needsHeader, type SessionClaim, type SessionReport } from "../../../../schemas/index.ts";
 import { type Bus, encode, publishUntilStored, type Subjects } from "../../../../shared/bus/index.ts";
-import { isFault, toFailure } from "../../../../shared/errors/index.ts";
-import type { Runtime } from "../../../../shared/runtime/index.ts";
+import { isFault } from "../../../../shared/errors/index.ts";
+import { announceFault, type Runtime } from "../../../../shared/runtime/index.ts";
 import type { ClaimReply } from "../claiming/claim-reply.ts";
 
 type ReportBody = SessionReport["report"];
@@ -59,8 +59,7 @@ export class SessionReporter {
   }
 
   #complain(subject: string, error: unknown): void {
-    const { code, message } = toFailure(error);
-    this.#runtime.announce({ kind: "fault", where: `report ${subject}`, code, message, error });
+    announceFault(this.#runtime, `report ${subject}`, error);
   }
 }
 

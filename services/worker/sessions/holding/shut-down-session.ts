@@ -2,6 +2,8 @@
  * Ends a session's code and state: running code is aborted and waited for, then `shutdown` runs once
  * (HOLD-2).
  */
+
+import { messageOf } from "../../../../shared/errors/index.ts";
 import { type Clock, within } from "../../../../shared/runtime/index.ts";
 import type { RunHooks } from "../../hosts/index.ts";
 import type { Calls } from "../calls/calls.ts";
@@ -60,11 +62,7 @@ export async function shutDownUnmade(made: Promise<PlacedState | undefined>, wai
 /** Errors of `shutdown` are ignored, and a host that is gone has no state to shut down. */
 export async function shutDown({ state }: PlacedState, { hooks, closeMs, clock }: Wait): Promise<void> {
   const done = state.shutdown(hooks).catch((error: unknown) => {
-    hooks.log?.(
-      "warn",
-      `shutdown failed: ${error instanceof Error ? error.message : String(error)}`,
-      undefined,
-    );
+    hooks.log?.("warn", `shutdown failed: ${messageOf(error)}`, undefined);
   });
   await within(Math.max(closeMs, 1000), done, clock);
 }

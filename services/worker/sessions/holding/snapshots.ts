@@ -2,6 +2,7 @@
  * Snapshots of a state for people: taken between calls, no more often than configured, and bounded in size.
  */
 import type { AnySession } from "../../../../shared/definitions/index.ts";
+import { messageOf } from "../../../../shared/errors/index.ts";
 import type { Clock } from "../../../../shared/runtime/index.ts";
 import type { HostSession } from "../../hosts/index.ts";
 
@@ -31,7 +32,7 @@ export class Snapshots {
         this.#latest = shortened(value);
       },
       (error: unknown) => {
-        this.#latest = { error: error instanceof Error ? error.message : String(error) };
+        this.#latest = { error: messageOf(error) };
       },
     );
   }

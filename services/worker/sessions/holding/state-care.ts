@@ -4,7 +4,7 @@
  */
 import type { SessionClaim } from "../../../../schemas/index.ts";
 import type { AnySession } from "../../../../shared/definitions/index.ts";
-import { toFailure } from "../../../../shared/errors/index.ts";
+import { announceFault } from "../../../../shared/runtime/index.ts";
 import type { RunHooks } from "../../hosts/index.ts";
 import type { Calls } from "../calls/calls.ts";
 import type { SessionServices } from "../session-services.ts";
@@ -97,9 +97,7 @@ export class StateCare {
       await shutDown(from, { hooks: this.#one.hooks("shutdown"), closeMs: timing.closeMs, clock });
       from.place.leave();
     } catch (error) {
-      const { code, message } = toFailure(error);
-      const where = `moving session ${this.#one.claim.sessionId} to another host`;
-      deps.runtime.announce({ kind: "fault", where, code, message, error });
+      announceFault(deps.runtime, `moving session ${this.#one.claim.sessionId} to another host`, error);
     }
   }
 

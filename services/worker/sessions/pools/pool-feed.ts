@@ -15,8 +15,7 @@ import type { PoolSignal } from "../../../../schemas/index.ts";
 import { type ActivityTask, poolInstance, poolSignal } from "../../../../schemas/index.ts";
 import { buryDelivery, type Consumption, type Delivery, encode } from "../../../../shared/bus/index.ts";
 import type { AnySession } from "../../../../shared/definitions/index.ts";
-import { toFailure } from "../../../../shared/errors/index.ts";
-import { backoffMs, jittered, sleep, type Timer } from "../../../../shared/runtime/index.ts";
+import { announceFault, backoffMs, jittered, sleep, type Timer } from "../../../../shared/runtime/index.ts";
 import {
   type Arrival,
   attemptKey,
@@ -271,8 +270,7 @@ export class PoolFeed {
   }
 
   #complain(where: string, error: unknown): void {
-    const { code, message } = toFailure(error);
-    this.#init.deps.runtime.announce({ kind: "fault", where, code, message, error });
+    announceFault(this.#init.deps.runtime, where, error);
   }
 }
 

@@ -1,9 +1,4 @@
-/**
- * Shared by the members of pools on this worker: notices of cancelled calls, and the signs of life for held
- * calls.
- */
-import { toFailure } from "../../../../shared/errors/index.ts";
-import { once, type Timer } from "../../../../shared/runtime/index.ts";
+import { announceFault, once, type Timer } from "../../../../shared/runtime/index.ts";
 import { CancelNotices } from "../../activities/index.ts";
 import type { SessionDeps, SessionTiming } from "../session-deps.ts";
 import { PoolFeed, type PoolFeedInit } from "./pool-feed.ts";
@@ -53,8 +48,7 @@ export class PoolFeeds {
       await this.#cancels.start();
     } catch (error) {
       this.#listening = undefined;
-      const { code, message } = toFailure(error);
-      this.#deps.runtime.announce({ kind: "fault", where: "notices for pools", code, message, error });
+      announceFault(this.#deps.runtime, "notices for pools", error);
     }
   }
 

@@ -12,9 +12,8 @@
  */
 import type { QuotaSeat, SessionClaim, WorkerInfo } from "../../../../schemas/index.ts";
 import type { Stoppable } from "../../../../shared/bus/index.ts";
-import { toFailure } from "../../../../shared/errors/index.ts";
 import { leaseTiming } from "../../../../shared/leases/index.ts";
-import { once, type Service, type Timer } from "../../../../shared/runtime/index.ts";
+import { announceFault, once, type Service, type Timer } from "../../../../shared/runtime/index.ts";
 import { quotaSentence } from "../../../../shared/sessions/index.ts";
 import type { SessionDeps, SessionTiming } from "../session-deps.ts";
 import { SeatBoard } from "./seat-board.ts";
@@ -262,7 +261,6 @@ export class Quotas implements Service {
 
   #fault(error: unknown): void {
     if (this.#stopped) return;
-    const { code, message } = toFailure(error);
-    this.#deps.runtime.announce({ kind: "fault", where: "quotas", code, message, error });
+    announceFault(this.#deps.runtime, "quotas", error);
   }
 }
