@@ -1,13 +1,6 @@
 import { expect } from "vitest";
-import {
-  call,
-  defineActivity,
-  defineOrchestration,
-  defineSession,
-  type OpenSessionOptions,
-} from "../../../../shared/definitions/index.ts";
-import { nextDeadline } from "../../../../shared/replay/index.ts";
-import { type Bench, scenario } from "../../../support/worlds/instance-bench.ts";
+import { defineOrchestration } from "../../../../shared/definitions/index.ts";
+import { scenario } from "../../../support/worlds/instance-bench.ts";
 import {
   activated,
   checkpointed,
@@ -19,47 +12,12 @@ import {
   lost,
   signal,
   start,
-  wake,
 } from "../../../support/worlds/instance-messages.ts";
 
-const chat = defineSession("chat", {
-  init: () => ({ turns: 0 }),
-  calls: { say: call({ run: (state: { turns: number }, _text: string) => ++state.turns }) },
-  checkpoint: () => new Uint8Array(),
-  restore: () => ({ turns: 0 }),
-});
-const pause = defineActivity("pause", { run: async () => 0 });
+import { active, chat, lostError, pause, uses } from "./chat-story.ts";
 
-/** Opens a session, makes calls at once, and tells what came of each; then waits for a signal and calls again. */
-const uses = (options: OpenSessionOptions<undefined> & { calls?: number }) => ({
-  chat,
-  pause,
-  uses: defineOrchestration("uses", {
-    async run(ctx) {
-      const { calls = 2, ...own } = options;
-      const session = await ctx.openSession(chat, { id: "s", ...own });
-      const told = (result: Promise<unknown>) =>
-        result.catch((error) => ({
-          name: error.name,
-          code: error.code,
-          reason: error.reason,
-          epoch: error.epoch,
-        }));
-      const first = await Promise.all(Array.from({ length: calls }, () => told(session.say("hello"))));
-      await ctx.waitForSignal("more");
-      return { first, more: await told(session.say("again")), state: session.info.state };
-    },
-  }),
-});
-
-const active = async (bench: Bench) => {
-  await bench.turn(start("uses"));
-  await bench.turn(claimed("s", held(1)), activated("s", held(1)));
-  return bench.open("say");
-};
 const calls = (turn: { effects: readonly { kind: string }[] }) =>
   turn.effects.filter((effect) => effect.kind === "call");
-const lostError = { name: "SessionLostError", code: "session_lost", reason: "expired", epoch: 10 };
 
 scenario(
   "fail: every open call ends with SessionLostError, and so does the next at once",
@@ -431,54 +389,3 @@ scenario("an attachment that died before it could tell of itself is spent", open
   await bench.turn(activated("s", held(3)));
   expect(bench.output).toBe(3);
 });
-
-const limited = uses({ executionTimeout: "1m", onLost: "reclaim" });
-
-scenario(
-  "executionTimeout ends a session whatever its policy, and its holder is told",
-  limited,
-  async (bench) => {
-    const { effects: first } = await bench.turn(start("uses"));
-    const opened = bench.now;
-    expect(first).toContainEqual({ kind: "schedule", of: 2, at: opened + 60_000 });
-    await bench.turn(activated("s", held(1)));
-    expect(nextDeadline(bench.state)).toBe(opened + 60_000);
-    bench.now = opened + 60_000;
-    const { events, effects } = await bench.turn(wake());
-    expect(events.map((event) => event.kind)).toEqual(["session.lost", "activity.failed", "activity.failed"]);
-    expect(effects.map((effect) => effect.kind)).toEqual(["close-session", "register-session", "unschedule"]);
-    await bench.turn(signal("more"));
-    expect(bench.output).toMatchObject({ more: { reason: "execution_timeout" } });
-  },
-);
-
-scenario("nobody brings a session back whose time is over", limited, async (bench) => {
-  await active(bench);
-  bench.advance(60_000);
-  await bench.turn(wake());
-  expect((await bench.turn(activated("s", held(2, 25, "w1"), { warm: true }))).verdicts).toEqual(["fenced"]);
-});
-
-scenario("it counts over losses, and while nobody holds it", limited, async (bench) => {
-  await active(bench);
-  const opened = bench.now - 10;
-  bench.advance(50_000);
-  await bench.turn(lost("s", held(1)));
-  expect(nextDeadline(bench.state)).toBe(opened + 60_000);
-  bench.now = opened + 60_000;
-  const { events, effects } = await bench.turn(wake());
-  expect(events.map((event) => event.kind)).toEqual(["activity.failed", "activity.failed", "session.lost"]);
-  expect(effects.map((effect) => effect.kind)).toContain("withdraw-claim");
-  expect(nextDeadline(bench.state)).toBeUndefined();
-});
-
-scenario(
-  "whoever was still opening it hears so",
-  uses({ executionTimeout: "10s", creationTimeout: "10s" }),
-  async (bench) => {
-    await bench.turn(start("uses"));
-    bench.advance(10_000);
-    await bench.turn(wake());
-    expect(bench.state).toMatchObject({ status: "failed", error: { code: "session_lost" } });
-  },
-);
