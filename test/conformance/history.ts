@@ -1,97 +1,19 @@
 /** What a history store promises, whatever the layout and whatever bus carries it. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Commit, type HistoryEvent } from "../../schemas/index.ts";
-import type { Bus, PublishOptions, PublishOutcome } from "../../shared/bus/bus.ts";
+import type { Commit } from "../../schemas/index.ts";
+import type { Bus } from "../../shared/bus/bus.ts";
 import { type Subjects, subjects } from "../../shared/bus/subjects.ts";
-import { ensureTopology, ownHistory } from "../../shared/bus/topology.ts";
+import { ensureTopology } from "../../shared/bus/topology.ts";
 import { HistoryStore, type HistoryStoreOptions, type Position } from "../../shared/history/index.ts";
 import { type Happening, systemRuntime } from "../../shared/runtime/index.ts";
 import { blobKeys } from "../support/nats/blob-keys.ts";
+import { beforeReading, commitOf, completed, kinds, losing, signal, started } from "./history-rig.ts";
+import { ownHistoryCases } from "./own-histories.ts";
 
 export interface HistorySuiteBus {
   bus: Bus;
   stop(): Promise<void>;
-}
-
-let commits = 0;
-const commitOf = (instanceId: string, execution: number, ...events: object[]): Commit =>
-  Commit.parse({
-    v: 1,
-    commitId: `c${++commits}`,
-    instanceId,
-    execution,
-    at: 1_700_000_000_000,
-    inbox: [],
-    events,
-  });
-const started = (id = 1): object => ({
-  id,
-  kind: "instance.started",
-  name: "n",
-  input: { json: { deep: [1, "ü"] } },
-});
-const signal = (id: number): object => ({ id, kind: "signal.received", name: "go", payload: { json: id } });
-const completed = (id: number): object => ({ id, kind: "instance.completed", output: { json: null } });
-const kinds = (list: Commit[] | undefined): HistoryEvent["kind"][] | undefined =>
-  list?.flatMap((commit) => commit.events.map((event) => event.kind));
-
-/** A bus whose next answers to history publishes are lost: after storing, before storing. */
-function losing(bus: Bus, losses: ("stored" | "unsent")[]): Bus {
-  return new Proxy(bus, {
-    get(target, key) {
-      if (key === "publish") {
-        return async (
-          subject: string,
-          body: Uint8Array,
-          options?: PublishOptions,
-        ): Promise<PublishOutcome> => {
-          const loss = options?.expectLastSeq === undefined ? undefined : losses.shift();
-          if (loss !== "unsent") {
-            const outcome = await target.publish(subject, body, options);
-            if (loss === undefined) return outcome;
-          }
-          return { kind: "unknown" };
-        };
-      }
-      const value: unknown = Reflect.get(target, key, target);
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
-}
-
-/** A bus that dies at its nth write. */
-function dyingAt(bus: Bus, nth: number): Bus {
-  let writes = 0;
-  const writing = new Set<string | symbol>(["publish", "deleteStream", "purge", "ensureStream"]);
-  return new Proxy(bus, {
-    get(target, key) {
-      const value: unknown = Reflect.get(target, key, target);
-      if (typeof value !== "function") return value;
-      return (...args: unknown[]) => {
-        if (writing.has(key) && ++writes >= nth) throw new Error("died");
-        return value.apply(target, args);
-      };
-    },
-  });
-}
-
-/** A bus on which something happens before the next history is read. */
-function beforeReading(bus: Bus, happens: () => Promise<void>): Bus {
-  let happened = false;
-  return new Proxy(bus, {
-    get(target, key) {
-      if (key === "read" && !happened) {
-        happened = true;
-        return async (...args: Parameters<Bus["read"]>) => {
-          await happens();
-          return target.read(...args);
-        };
-      }
-      const value: unknown = Reflect.get(target, key, target);
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
 }
 
 export function historySuite(
@@ -371,211 +293,18 @@ export function historySuite(
       expect(kinds(await store.readAll(id))).toEqual(["instance.started"]);
     });
 
-    if (layout === "per-instance") ownStreamCases();
-
-    function ownStreamCases(): void {
-      describe("that gets a stream of its own later (HISTORY-5)", () => {
-        const young = async (store: HistoryStore, id: string): Promise<Position> => {
-          const place = await store.place(id, { started: false });
-          const first = await go(store, place, commitOf(id, 1, started()), true);
-          return go(store, first, commitOf(id, 1, signal(2)));
-        };
-
-        it("has the same commits there, goes on there, and is archived from there", async () => {
-          const store = storeOn(bus);
-          const id = newId();
-          let position = await young(store, id);
-          const before = await store.readAll(id);
-          position = (await store.moveToOwn(id, position)) ?? position;
-          expect(position.stream).toBe(names.ownHistoryStream(id));
-          expect(await store.readAll(id)).toEqual(before);
-          expect((await store.load(id))?.position).toEqual(position);
-          await go(store, position, commitOf(id, 1, completed(3)));
-          const whole = await store.readAll(id);
-          expect(kinds(whole)).toEqual(["instance.started", "signal.received", "instance.completed"]);
-          await store.archive(id);
-          expect(await bus.streamInfo(names.ownHistoryStream(id))).toBeUndefined();
-          expect(await store.readAll(id)).toEqual(whole);
-          await store.remove(await store.look(id));
-          expect(await store.exists(id)).toBe(false);
-        });
-
-        it("fences an owner that does not know of the move", async () => {
-          const store = storeOn(bus);
-          const id = newId();
-          const position = await young(store, id);
-          await store.moveToOwn(id, position);
-          const late = await storeOn(bus).append(position, commitOf(id, 1, signal(3)), {
-            startsExecution: false,
-          });
-          expect(late.kind).toBe("fenced");
-        });
-
-        it("is not moved by an owner that does not know the last commit, and by the next one whole", async () => {
-          const store = storeOn(bus);
-          const id = newId();
-          const old = await young(store, id);
-          const position = await go(store, old, commitOf(id, 1, signal(3)));
-          expect(await storeOn(bus).moveToOwn(id, old)).toBeUndefined();
-          expect((await store.load(id))?.position).toEqual(position);
-          const moved = await store.moveToOwn(id, position);
-          expect(moved?.stream).toBe(names.ownHistoryStream(id));
-          expect(kinds(await store.readAll(id))).toHaveLength(3);
-        });
-
-        it("is one history after a death at any write of the move, moved again or ended without", async () => {
-          for (let nth = 1; nth <= 4; nth++) {
-            const store = storeOn(bus);
-            const id = newId();
-            const position = await young(store, id);
-            await expect(storeOn(dyingAt(bus, nth)).moveToOwn(id, position)).rejects.toThrow("died");
-            const loaded = await store.load(id);
-            expect(kinds(loaded?.commits), `death at write ${nth}`).toHaveLength(2);
-            const found = loaded?.position ?? position;
-            const there = nth % 2 === 0 ? found : ((await store.moveToOwn(id, found)) ?? found);
-            await go(store, there, commitOf(id, 1, completed(3)));
-            await store.archive(id);
-            expect(kinds(await store.readAll(id)), `death at write ${nth}`).toHaveLength(3);
-            expect(await bus.streamInfo(names.ownHistoryStream(id))).toBeUndefined();
-          }
-        });
-
-        it("is followed into its own stream", async () => {
-          const store = storeOn(bus);
-          const id = newId();
-          const position = await young(store, id);
-          let seen: () => void = () => undefined;
-          const following = await store.follow(id, () => seen());
-          const moved = (await store.moveToOwn(id, position)) ?? position;
-          let mark = (await store.readOn(id))?.mark;
-          await go(store, moved, commitOf(id, 1, signal(3)));
-          await new Promise<void>((resolve) => {
-            seen = async () => {
-              const next = await store.readOn(id, mark);
-              mark = next?.mark ?? mark;
-              if (mark?.lastSeq !== moved.lastSeq) resolve();
-            };
-            seen();
-          });
-          await following?.stop();
-        });
+    if (layout === "per-instance")
+      ownHistoryCases({
+        get bus() {
+          return bus;
+        },
+        get names() {
+          return names;
+        },
+        get happenings() {
+          return happenings;
+        },
+        ...{ storeOn, newId, begin, go },
       });
-
-      it("archives after a death at any write", async () => {
-        for (let nth = 1; nth <= 8; nth++) {
-          const id = newId();
-          let position = await begin(storeOn(bus), id);
-          position = await go(storeOn(bus), position, commitOf(id, 1, signal(2)));
-          await go(storeOn(bus), position, commitOf(id, 1, completed(3)));
-          const before = await storeOn(bus).readAll(id);
-          await storeOn(dyingAt(bus, nth))
-            .archive(id)
-            .catch(() => undefined);
-          expect(await storeOn(bus).readAll(id)).toEqual(before);
-          expect((await storeOn(bus).load(id))?.commits).toEqual(before);
-          await Promise.all([storeOn(bus).archive(id), storeOn(bus).archive(id)]);
-          expect(await storeOn(bus).readAll(id)).toEqual(before);
-          expect(await bus.streamInfo(names.ownHistoryStream(id))).toBeUndefined();
-        }
-      });
-
-      it("does not archive what is still running", async () => {
-        const id = newId();
-        await begin(storeOn(bus), id);
-        await expect(storeOn(bus).archive(id)).rejects.toMatchObject({ code: "instance_running" });
-      });
-
-      it("places beyond the limit in the shared streams and says so once", async () => {
-        happenings.length = 0;
-        const store = storeOn(bus, { maxOwnStreams: 0 });
-        const [one, two] = [newId(), newId()];
-        await begin(store, one);
-        await begin(store, two);
-        expect(await bus.streamInfo(names.ownHistoryStream(one))).toBeUndefined();
-        expect(kinds(await storeOn(bus).readAll(two))).toEqual(["instance.started"]);
-        expect(happenings.filter(({ kind }) => kind === "history.shared")).toHaveLength(1);
-      });
-
-      it("counts live streams", async () => {
-        const live = await storeOn(bus).place(newId());
-        expect(live.stream).toMatch(/H_/);
-        const full = storeOn(bus, { maxOwnStreams: 1 });
-        expect((await full.place(newId())).stream).toMatch(/HISTORY_/);
-      });
-
-      describe("two owners who disagree about the place", () => {
-        const shared = () => storeOn(bus, { layout: "shared" });
-
-        it("own first: the shared one is fenced", async () => {
-          const id = newId();
-          const ownPosition = await storeOn(bus).place(id);
-          const sharedPosition = await shared().place(id);
-          const late = await shared().append(sharedPosition, commitOf(id, 1, started()), {
-            startsExecution: true,
-          });
-          expect(late).toEqual({ kind: "fenced" });
-          await go(storeOn(bus), ownPosition, commitOf(id, 1, started()), true);
-          expect((await storeOn(bus).load(id))?.position.stream).toBe(names.ownHistoryStream(id));
-        });
-
-        it("shared first: the own one yields when it is placed", async () => {
-          const id = newId();
-          await begin(shared(), id);
-          await expect(storeOn(bus).place(id)).rejects.toMatchObject({ code: "history_exists" });
-          expect(await bus.streamInfo(names.ownHistoryStream(id))).toBeUndefined();
-          expect(kinds(await storeOn(bus).readAll(id))).toEqual(["instance.started"]);
-        });
-
-        it("fences an owner who slept between making its stream and appending to it", async () => {
-          const id = newId();
-          const asleep = await storeOn(bus).place(id);
-          const outcome = await shared().append(await shared().place(id), commitOf(id, 1, started()), {
-            startsExecution: true,
-          });
-          expect(outcome).toEqual({ kind: "fenced" });
-          // A new reader finds the commit in the shared stream and goes on there.
-          const loaded = await storeOn(bus).load(id);
-          expect(loaded?.position.stream).toMatch(/HISTORY_/);
-          const late = await storeOn(bus).append(asleep, commitOf(id, 1, started()), {
-            startsExecution: true,
-          });
-          expect(late).toEqual({ kind: "fenced" });
-          expect(kinds(await storeOn(bus).readAll(id))).toEqual(["instance.started"]);
-        });
-
-        it("archives beside a stray commit of the one that was fenced", async () => {
-          const id = newId();
-          const own = await storeOn(bus).place(id);
-          const stray = await shared().append(await shared().place(id), commitOf(id, 1, started()), {
-            startsExecution: true,
-          });
-          expect(stray).toEqual({ kind: "fenced" });
-          await go(storeOn(bus), own, commitOf(id, 1, started(), completed(2)), true);
-          const before = await storeOn(bus).readAll(id);
-          await storeOn(bus).archive(id);
-          expect(await storeOn(bus).readAll(id)).toEqual(before);
-          expect((await storeOn(bus).load(id))?.commits).toEqual(before);
-        });
-
-        it("removes an own stream whose making arrived after the history was archived", async () => {
-          const id = newId();
-          const store = storeOn(bus);
-          await go(store, await store.place(id), commitOf(id, 1, started(), completed(2)), true);
-          await store.archive(id);
-          await bus.ensureStream(ownHistory(names, id, 1));
-          await store.archive(id);
-          expect(await bus.streamInfo(names.ownHistoryStream(id))).toBeUndefined();
-          expect(kinds(await store.readAll(id))).toEqual(["instance.started", "instance.completed"]);
-        });
-
-        it("leaves an own stream alone that is empty because its maker has not appended yet", async () => {
-          const id = newId();
-          await bus.ensureStream(ownHistory(names, id, 1));
-          expect(await storeOn(bus).load(id)).toBeUndefined();
-          await begin(storeOn(bus), id);
-          expect(kinds(await storeOn(bus).readAll(id))).toEqual(["instance.started"]);
-        });
-      });
-    }
   });
 }
