@@ -1,10 +1,12 @@
 /** Everything of `durable.ts`, and sessions to be lost, moved, parked and fought for. */
-import { call, defineActivity, defineOrchestration, defineSession, SessionLostError } from "holdfast";
+import { call, defineOrchestration, defineSession } from "holdfast";
 import { z } from "zod";
 import { add } from "./durable.ts";
 import { note } from "./journal.ts";
+import { amnesia, recall } from "./remembering.ts";
 
 export * from "./durable.ts";
+export * from "./remembering.ts";
 
 const pause = (ms: number, signal?: AbortSignal) =>
   new Promise<void>((resolve, reject) => {
@@ -147,53 +149,6 @@ export const stepwise = defineOrchestration("stepwise", {
       await ctx.waitForSignal("next");
     }
     return { seen, info: session.info };
-  },
-});
-
-const memories = new Map<string, string>();
-
-export const learn = defineActivity("learn", {
-  async run(ctx, what: string) {
-    note("learn", ctx.session?.id ?? "nowhere", ctx.session?.epoch ?? 0);
-    memories.set(ctx.session?.id ?? "", what);
-    return what;
-  },
-});
-
-export const forget = defineActivity("forget", {
-  run: async (ctx) => memories.delete(ctx.session?.id ?? ""),
-});
-
-export const recall = defineActivity("recall", {
-  async run(ctx, ms: number) {
-    note("recall", ctx.session?.id ?? "nowhere", ctx.session?.epoch ?? 0);
-    if (ms > 0) await pause(ms, ctx.signal);
-    const known = memories.get(ctx.session?.id ?? "");
-    if (known === undefined) throw new SessionLostError("nothing is known here");
-    return known;
-  },
-});
-
-/** Cannot give the state back: it does not find any itself. */
-export const amnesia = defineActivity("amnesia", {
-  async run(ctx) {
-    note("amnesia", ctx.session?.id ?? "nowhere");
-    throw new SessionLostError("nothing to rebuild from");
-  },
-});
-
-/** A bare session whose state the application keeps by itself. */
-export const remembering = defineOrchestration("remembering", {
-  async run(ctx, { ms, cold = false }: { ms: number; cold?: boolean }) {
-    await using session = await ctx.openSession({
-      leaseTtl: "2s",
-      onLost: "rebuild",
-      recovery: { rebuild: { activity: learn, input: "the same again" } },
-    });
-    await session.run(learn, "at first");
-    if (cold) await session.run(forget, null);
-    const answers = await Promise.all(Array.from({ length: 5 }, () => session.run(recall, ms)));
-    return { answers, epoch: session.info.epoch };
   },
 });
 

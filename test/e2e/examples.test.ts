@@ -6,13 +6,13 @@ import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { account, move } from "../../examples/account/app.ts";
-import { serveAgentPage } from "../../examples/agent/page.ts";
 import { add, cart, contents } from "../../examples/cart/app.ts";
 import { LittleServer } from "../../examples/connection-pool/little-server.ts";
 import { loadMails } from "../../examples/mails/mails.ts";
 import { trip } from "../../examples/trip/app.ts";
 import type { HistoryEntry, StreamItem } from "../../shared/sdk/index.ts";
-import { browserPath, launchBrowser } from "../support/gateway/browser.ts";
+import { openAgentPage } from "../support/gateway/agent-page.ts";
+import { browserPath } from "../support/gateway/browser.ts";
 import { Stack, until } from "../support/processes/stack.ts";
 
 let stack: Stack;
@@ -38,21 +38,6 @@ async function killHolder(sessionId: string): Promise<void> {
   holder.kill("SIGKILL");
   await holder.exited;
   await stack.run("worker");
-}
-
-/** The page of examples/agent in a browser. */
-async function openAgentPage() {
-  const served = await serveAgentPage(stack.client, "chat");
-  const browser = await launchBrowser();
-  const page = await browser.newPage();
-  await page.goto(served.url);
-  return {
-    lines: async () => (await page.locator("#talk p").allTextContents()).map((line) => line.trim()),
-    async [Symbol.asyncDispose]() {
-      await browser.close();
-      await served.close();
-    },
-  };
 }
 
 const result = <O>(id: string) => stack.client.get<O>(id).result({ timeout: "50s" });
@@ -243,7 +228,7 @@ describe("agent", () => {
     const { sessionId } = await told(3);
     const before = items.at(-1)?.offset ?? 0;
     // Without a browser on the machine all but the page is judged.
-    await using page = browserPath() === undefined ? undefined : await openAgentPage();
+    await using page = browserPath() === undefined ? undefined : await openAgentPage(stack.client);
     await say(small.repeat(25));
     await until("it has begun to speak", () => items.some(({ offset }) => offset > before));
     if (page) await until("the page shows four turns", async () => (await page.lines()).length === 4);

@@ -217,25 +217,16 @@ export class LiveView implements Service {
     const work = held ? held.find((entry) => entry.sessionId === record.sessionId) : undefined;
     return {
       ...row,
-      ...(lease ? { lease } : {}),
-      ...(work
-        ? {
-            work: {
-              calls: work.calls,
-              queued: work.queued,
-              running: work.running,
-              since: work.since,
-              ...(work.errors === undefined ? {} : { errors: work.errors }),
-              ...(work.usedAt === undefined ? {} : { usedAt: work.usedAt }),
-              ...(work.modelLoads === undefined ? {} : { modelLoads: work.modelLoads }),
-              ...(work.hostBytes === undefined ? {} : { hostBytes: work.hostBytes }),
-              ...(work.snapshot === undefined ? {} : { snapshot: work.snapshot }),
-            },
-          }
-        : {}),
+      ...(lease && { lease }),
+      ...(work && { work: workOf(work) }),
     };
   }
 }
+
+const workOf = (work: WorkerInfo["sessions"][number]): NonNullable<SessionRow["work"]> => {
+  const { calls, queued, running, since, errors, usedAt, modelLoads, hostBytes, snapshot } = work;
+  return { calls, queued, running, since, errors, usedAt, modelLoads, hostBytes, snapshot };
+};
 
 export function workerRow(info: WorkerInfo): WorkerRow {
   const { v: _, ...row } = info;
