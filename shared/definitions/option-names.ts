@@ -139,7 +139,7 @@ export function refuseUnknownOptions(
 }
 
 /** Undefined if no name is near. */
-function nearestOf(name: string, names: readonly string[]): string | undefined {
+export function nearestOf(name: string, names: readonly string[]): string | undefined {
   let best: { name: string; steps: number } | undefined;
   for (const candidate of names) {
     const steps = distance(name.toLowerCase(), candidate.toLowerCase());

@@ -21,6 +21,7 @@ import { type ExpectedEvent, historyDifference } from "../history/expected-event
 import { checkHistory } from "../history/history-laws.ts";
 import { historyTable } from "../history/history-table.ts";
 import { someFaults } from "../memory/index.ts";
+import { checkFake, checkKill, checkOptions, checkSeeds, checkSessionFake } from "./check-options.ts";
 import { driven } from "./drive-virtual-time.ts";
 import { EnvironmentMembers } from "./environment-members.ts";
 import type { FaultPointName, TestEnvironmentOptions } from "./options.ts";
@@ -57,6 +58,7 @@ export class TestEnvironment implements AsyncDisposable {
   /** Pass it to `testEnvironment` to repeat the same run. */
   readonly seed: number;
   readonly #options: TestEnvironmentOptions;
+  readonly #app: App;
   readonly #dice: Random;
   readonly #code: UserCode;
   readonly #members: EnvironmentMembers;
@@ -65,10 +67,11 @@ export class TestEnvironment implements AsyncDisposable {
 
   private constructor(
     options: TestEnvironmentOptions,
-    parts: { code: UserCode; members: EnvironmentMembers; system: TestSystem },
+    parts: { app: App; code: UserCode; members: EnvironmentMembers; system: TestSystem },
   ) {
     this.seed = options.seed ?? 1;
     this.#options = options;
+    this.#app = parts.app;
     this.#dice = seededRandom(this.seed);
     this.#code = parts.code;
     this.#members = parts.members;
@@ -81,10 +84,12 @@ export class TestEnvironment implements AsyncDisposable {
 
   /** Creates and starts an environment with as many members as the options say. */
   static async create(options: TestEnvironmentOptions): Promise<TestEnvironment> {
+    checkOptions(options);
+    const app = appOf(options.app);
     const code = new UserCode();
     const members = new EnvironmentMembers(code);
     const system = await systemOf(options, {
-      app: code.watched(appOf(options.app)),
+      app: code.watched(app),
       seed: options.seed ?? 1,
       alwaysReplay: options.alwaysReplay ?? true,
       startsAt: startOf(options),
@@ -93,7 +98,7 @@ export class TestEnvironment implements AsyncDisposable {
       progress: () => members.commits,
       stuck: (lines) => stuck(options.seed ?? 1, lines),
     });
-    const env = new TestEnvironment(options, { code, members, system });
+    const env = new TestEnvironment(options, { app, code, members, system });
     const { workers = 2, orchestrators = 1 } = options;
     try {
       await system.prepare();
@@ -148,6 +153,7 @@ export class TestEnvironment implements AsyncDisposable {
     activity: ActivityDefinition<I, O>,
     code: (input: I, ctx: ActivityContext) => MaybePromise<O>,
   ): void {
+    checkFake(this.#app, activity.name, code);
     this.#code.fakeActivity(activity.name, (ctx, input) => code(input, ctx));
   }
 
@@ -160,6 +166,7 @@ export class TestEnvironment implements AsyncDisposable {
     calls: CallFakes<D>,
     init?: (config: ConfigOf<D>, ctx: InitContext) => unknown,
   ): void {
+    checkSessionFake(this.#app, type.name, calls);
     for (const [name, code] of Object.entries(calls))
       if (typeof code === "function") this.#code.fakeCall(type.name, name, code);
     if (init) this.#code.fakeInit(type.name, (ctx, config) => init(config, ctx));
@@ -172,6 +179,7 @@ export class TestEnvironment implements AsyncDisposable {
    * one.
    */
   async kill(session: string | AnySession, { at, count = 1 }: KillOptions = {}): Promise<void> {
+    checkKill(this.#app, session, at, count);
     if (at !== undefined) {
       this.#members.dieAt(at, count, typeof session === "string" ? { id: session } : { type: session.name });
       return;
@@ -307,6 +315,7 @@ export async function everySeed(
   test: (env: TestEnvironment) => Promise<void>,
 ): Promise<void> {
   const { seeds, ...rest } = options;
+  checkSeeds(seeds);
   const all = typeof seeds === "number" ? Array.from({ length: seeds }, (_, index) => index + 1) : seeds;
   for (const seed of all) {
     await using env = await testEnvironment({ ...rest, seed });

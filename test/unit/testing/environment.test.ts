@@ -107,7 +107,7 @@ test("fakes have the types of what they stand for", async () => {
   // @ts-expect-error a call that takes a number
   env.fakeSession(counter, { add: (_state, n: string) => n.length });
   // @ts-expect-error no such call
-  env.fakeSession(counter, { subtract: () => 0 });
+  expect(() => env.fakeSession(counter, { subtract: () => 0 })).toThrow('there is no "subtract"');
 });
 
 test("the worker that holds a session is killed: its state is gone, and the code learns what that means", async () => {
