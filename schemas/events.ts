@@ -66,8 +66,9 @@ const by = z.literal("engine").optional();
  * 1: a loser of a race is given up with what it waits for, signals are given out one at a time, and options that do not
  *    exist are refused.
  * 2: an instance that is cancelled while it waits in `Promise.any` ends as cancelled.
+ * 3: values that JSON would empty are refused, and `ctx.state` takes only what JSON gives back as it was.
  */
-export const currentRules = 2;
+export const currentRules = 3;
 
 const instanceEvents = [
   event("instance.started", {
@@ -103,6 +104,8 @@ const instanceEvents = [
      * it was recorded with.
      */
     rules: z.int().nonnegative().optional(),
+    /** True if the instance was ended while its start was delayed: the schedule of the start is removed. */
+    delayed: z.boolean().optional(),
   }),
   event("instance.completed", { output: Payload }),
   event("instance.failed", { error: Failure, by }),

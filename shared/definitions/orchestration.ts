@@ -1,4 +1,5 @@
-import { Fault } from "../errors/index.ts";
+import { Fault, messageOf } from "../errors/index.ts";
+import { requireExactJson } from "../runtime/index.ts";
 import { brand, requireName } from "./brand.ts";
 import { refuseUnknownOptions } from "./option-names.ts";
 import type { OrchestrationContext } from "./orchestration-context.ts";
@@ -48,7 +49,7 @@ export function defineOrchestration<
   spec: {
     input?: IS;
     output?: OS;
-    /** `ctx.state` at the beginning; JSON. */
+    /** `ctx.state` at the beginning: what JSON gives back as it was, so no dates, maps or instances of classes. */
     state?: S;
     /** Queries answered from `ctx.state`; the orchestration's code need not register them. */
     queries?: Record<string, (state: Readonly<S>, input: unknown) => unknown>;
@@ -70,7 +71,7 @@ export function defineOrchestration<
     name: requireName("orchestration", name),
     input: spec.input,
     output: spec.output,
-    state: spec.state,
+    state: requireState(name, spec.state),
     queries: spec.queries,
     autoContinue: requireAutoContinue(name, spec.autoContinue),
     run: spec.run as OrchestrationDefinition["run"],
@@ -85,6 +86,17 @@ const orchestrationOptionNames = {
   autoContinue: true,
   run: true,
 } as const;
+
+function requireState<S extends Record<string, unknown>>(name: string, state: S | undefined): S | undefined {
+  if (state === undefined) return undefined;
+  try {
+    requireExactJson(state);
+    return state;
+  } catch (cause) {
+    const message = `state of orchestration "${name}": ${messageOf(cause)}`;
+    throw new Fault("config", { code: "not_serialisable", message, cause });
+  }
+}
 
 function requireAutoContinue(name: string, events: number | undefined): number | undefined {
   if (events === undefined || (Number.isInteger(events) && events > 0)) return events;

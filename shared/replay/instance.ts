@@ -27,7 +27,7 @@ import type { Considered } from "./handles/messages/updates.ts";
 import { RecordedMessages } from "./recorded-messages.ts";
 import { engineEnding } from "./run/engine-ending.ts";
 import { offload, valuesOf } from "./run/payload-access.ts";
-import type { IssuedCommand, Shown } from "./run/round.ts";
+import type { IssuedCommand, Recorded, Shown } from "./run/round.ts";
 import { Runner } from "./run/runner.ts";
 import type { InstanceHost, Turn } from "./turn-of-instance.ts";
 
@@ -129,7 +129,7 @@ export class Instance {
     for (const event of lead) effects.push(...apply(state, event, at));
     this.#wasParked = deferred && !foldOnly;
     if (this.#wasParked) this.#unseen.push(...lead.map((fact) => ({ fact, at })));
-    else if (!foldOnly) await this.#show(lead, at, rest.filter(isCommand), events);
+    else if (!foldOnly) await this.#show(lead, at, recordedIn(events, rest), events);
     for (const event of rest) effects.push(...apply(state, event, at));
   }
 
@@ -227,7 +227,7 @@ export class Instance {
   async #show(
     facts: readonly HistoryEvent[],
     at: number,
-    recorded: HistoryEvent[] | undefined,
+    recorded: Recorded | undefined,
     visible: readonly HistoryEvent[],
   ): Promise<IssuedCommand[]> {
     if (this.#parked) return [];
@@ -342,6 +342,11 @@ export class Instance {
     return this.#messages.isOfLastCommit(seq);
   }
 }
+
+const recordedIn = (events: readonly HistoryEvent[], rest: readonly HistoryEvent[]): Recorded => ({
+  commands: rest.filter(isCommand),
+  continuedByEngine: events.some((event) => event.kind === "instance.continued" && event.by === "engine"),
+});
 
 /** More than can be unacknowledged for one instance at the end of an execution. */
 const carriedSequences = 1000;

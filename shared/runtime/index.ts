@@ -14,4 +14,4 @@ export { type Runtime, systemRuntime } from "./runtime.ts";
 export { addressRule, isAddress, maskUrl, withoutLogin } from "./server-address.ts";
 export { SparseMap } from "./sparse-map.ts";
 export { startThread } from "./start-thread.ts";
-export { notSerialisable, writeJson } from "./write-json.ts";
+export { notSerialisable, requireExactJson, writeJson } from "./write-json.ts";

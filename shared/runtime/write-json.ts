@@ -4,7 +4,12 @@
  */
 import { HoldfastError, maxValueDepth, messageOf } from "../errors/index.ts";
 
-export function writeJson(value: unknown): string {
+interface WriteOptions {
+  /** True writes maps and the like as `{}`, as versions before rule 3 did (`currentRules`). */
+  emptiesObjects?: boolean;
+}
+
+export function writeJson(value: unknown, { emptiesObjects = false }: WriteOptions = {}): string {
   let text: string | undefined;
   try {
     text = JSON.stringify(value);
@@ -12,14 +17,19 @@ export function writeJson(value: unknown): string {
     throw notSerialisable(whyRefused(value, cause), cause);
   }
   if (text === undefined) throw notSerialisable(`a ${typeof value} has no JSON form`);
-  const dropped = typeof value === "object" ? firstDropped(value) : undefined;
-  if (dropped !== undefined) throw notSerialisable(dropped);
+  if (typeof value === "object") refuse(find(value, emptiesObjects ? isDroppedByJson : isLostInJson));
   return text;
 }
 
-/** The first value inside that JSON would silently leave out or turn into null. */
-function firstDropped(value: unknown): string | undefined {
-  return describeFound(find(value, isDroppedByJson));
+/** Refuses what JSON does not give back as it was: also dates, instances of classes, NaN, gaps in lists. */
+export function requireExactJson(value: unknown): void {
+  writeJson(value);
+  refuse(find(value, isChangedByJson));
+}
+
+function refuse(found: Found | undefined): void {
+  const why = describeFound(found);
+  if (why !== undefined) throw notSerialisable(why);
 }
 
 export const notSerialisable = (why: string, cause?: unknown): HoldfastError =>
@@ -29,7 +39,37 @@ export const notSerialisable = (why: string, cause?: unknown): HoldfastError =>
     ...(cause === undefined ? {} : { cause }),
   });
 
-const isDroppedByJson = (value: unknown): boolean => typeof value === "function" || typeof value === "symbol";
+type Wanted = (value: unknown, inList: boolean) => boolean;
+
+/** JSON leaves these out, or writes null. */
+const isDroppedByJson: Wanted = (value) => typeof value === "function" || typeof value === "symbol";
+
+const isLostInJson: Wanted = (value, inList) => isDroppedByJson(value, inList) || isEmptiedByJson(value);
+
+/** JSON writes these as `{}`, whatever they hold. */
+const emptied = new Set(
+  ["Map", "Set", "WeakMap", "WeakSet", "WeakRef", "Promise", "RegExp", "ArrayBuffer", "DataView"].map(
+    (name) => `[object ${name}]`,
+  ),
+);
+
+function isEmptiedByJson(value: unknown): boolean {
+  if (typeof value !== "object" || value === null || isPlain(value) || hasToJson(value)) return false;
+  return emptied.has(Object.prototype.toString.call(value));
+}
+
+function isChangedByJson(value: unknown, inList: boolean): boolean {
+  if (value === undefined) return inList;
+  if (typeof value === "number") return !Number.isFinite(value);
+  return typeof value === "object" && value !== null && !isPlain(value);
+}
+
+/** Also of objects and lists that another context of this process made. */
+function isPlain(value: object): boolean {
+  if (Array.isArray(value)) return true;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null || Object.getPrototypeOf(prototype) === null;
+}
 
 const hasToJson = (value: object): boolean => "toJSON" in value && typeof value.toJSON === "function";
 
@@ -64,7 +104,13 @@ interface Found {
 function describeFound(found: Found | undefined): string | undefined {
   if (!found) return undefined;
   const path = found.path.reverse().join("").replace(/^\./, "");
-  return `${path || "it"} is a ${typeof found.value}`;
+  return `${path || "it"} is ${nameOf(found.value)}`;
+}
+
+function nameOf(value: unknown): string {
+  if (value === undefined || typeof value === "number") return String(value);
+  const name = typeof value === "object" ? value?.constructor.name : typeof value;
+  return /^[aeiou]/i.test(name ?? "") ? `an ${name}` : `a ${name || "object"}`;
 }
 
 /**
@@ -72,15 +118,15 @@ function describeFound(found: Found | undefined): string | undefined {
  * `toJSON` are not searched. Adds about a tenth to writing and reading a value of many small parts, nothing
  * to long texts.
  */
-function find(value: unknown, wanted: (value: unknown) => boolean, depth = 0): Found | undefined {
-  if (wanted(value)) return { value, path: [] };
+function find(value: unknown, wanted: Wanted, depth = 0, inList = false): Found | undefined {
+  if (wanted(value, inList)) return { value, path: [] };
   // Deeper values are refused for their depth, and cycles for being cycles.
   if (typeof value !== "object" || value === null || depth > maxValueDepth) return undefined;
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) {
       const item: unknown = value[i];
-      if (typeof item === "number" || typeof item === "string") continue; // long arrays mostly hold these
-      const found = find(item, wanted, depth + 1);
+      if (typeof item === "string" || Number.isFinite(item)) continue; // long arrays mostly hold these
+      const found = find(item, wanted, depth + 1, true);
       if (found) return inside(found, `[${i}]`);
     }
     return undefined;

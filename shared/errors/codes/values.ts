@@ -9,8 +9,9 @@ export const values: CodeGroup = {
       remedy: "Keep it elsewhere and pass a reference to it.",
     },
     not_serialisable: {
-      cause: "A value has no JSON form: a function, a cycle, a BigInt.",
-      remedy: "Return or pass plain data.",
+      cause:
+        "JSON would lose the value: a function, a cycle, a BigInt, a map, a promise that was not awaited; in `ctx.state` also a date, an instance of a class, NaN. The message says where in the value it is.",
+      remedy: "Return or pass plain data: a list of entries for a map, `getTime()` of a date.",
     },
     value_missing: {
       cause: "A history file refers to a value that is not in it.",

@@ -3,22 +3,26 @@
  * sets them again; continue-as-new carries them over. Queries and validators can only read them.
  */
 import { HoldfastError, messageOf } from "../../errors/index.ts";
-import { writeJson } from "../../runtime/index.ts";
+import { requireExactJson, writeJson } from "../../runtime/index.ts";
 import { occupant } from "../run/turn-window.ts";
+import { snapshot } from "./snapshot.ts";
 
 type StateValues = Record<string, unknown>;
 
 export class EntityState {
   #values: StateValues;
   readonly #view: StateValues;
+  readonly #exact: boolean;
 
-  constructor(initial: StateValues) {
+  /** `exact`: what JSON would change is refused (rule 3, `currentRules`). */
+  constructor(initial: StateValues, exact: boolean) {
     this.#values = structuredClone(initial);
+    this.#exact = exact;
     this.#view = new Proxy(this.#values, {
       get: (values, key) => shown(Reflect.get(values, key)),
       set: (values, key, value) => {
         refuseLook(key);
-        requireJson(key, value);
+        requireJson(key, value, exact);
         return Reflect.set(values, key, value);
       },
       deleteProperty: (values, key) => {
@@ -29,8 +33,8 @@ export class EntityState {
   }
 
   /** A value that is not an object gives an empty state. */
-  static of(value: unknown): EntityState {
-    return new EntityState(typeof value === "object" && value !== null ? { ...value } : {});
+  static of(value: unknown, exact: boolean): EntityState {
+    return new EntityState(typeof value === "object" && value !== null ? { ...value } : {}, exact);
   }
 
   get view(): StateValues {
@@ -41,9 +45,10 @@ export class EntityState {
     return Object.keys(this.#values).length === 0;
   }
 
-  /** The values themselves, for a snapshot. */
-  get values(): Readonly<StateValues> {
-    return this.#values;
+  /** Nested values may have become something else since they were assigned. */
+  snapshot(): ReturnType<typeof snapshot> {
+    for (const [key, value] of Object.entries(this.#values)) requireJson(key, value, this.#exact);
+    return snapshot(this.#values, "state");
   }
 }
 
@@ -66,10 +71,11 @@ function refuseLook(key: string | symbol): boolean {
   return false;
 }
 
-function requireJson(key: string | symbol, value: unknown): void {
+function requireJson(key: string | symbol, value: unknown, exact: boolean): void {
   if (value === undefined) return;
   try {
-    writeJson(value);
+    if (exact) requireExactJson(value);
+    else writeJson(value, { emptiesObjects: true });
   } catch (error) {
     const why = messageOf(error);
     throw new HoldfastError({

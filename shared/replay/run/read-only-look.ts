@@ -34,6 +34,7 @@ export function look(instanceId: string, now: number, what: string, fn: () => un
 class Looker implements Occupant {
   readonly looksOnly = true;
   readonly followsPromises = false;
+  readonly emptiesObjects = false;
   readonly instanceId: string;
   readonly now: number;
   readonly #what: string;

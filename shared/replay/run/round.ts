@@ -21,6 +21,14 @@ export interface IssuedCommand {
   payloadBytes: number;
 }
 
+/** What the history has for a round that is replayed. */
+export interface Recorded {
+  /** Those that the code has yet to issue. */
+  readonly commands: HistoryEvent[];
+  /** True if the engine ended the execution with this round, to begin the next one. */
+  readonly continuedByEngine: boolean;
+}
+
 /**
  * A fact and the time at which it was recorded: the code sees deferred facts later, but its clock shows that
  * time.

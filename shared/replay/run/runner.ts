@@ -33,20 +33,22 @@ import { Updates } from "../handles/messages/updates.ts";
 import { Scope } from "../handles/scope.ts";
 import type { KeyUse } from "../handles/sessions/keyed-session.ts";
 import { OpenSessions } from "../handles/sessions/open-sessions.ts";
-import { snapshot } from "../handles/snapshot.ts";
 import { type CodeEnding, endingCommand } from "./code-ending.ts";
 import { CodeRandom } from "./code-random.ts";
+import { continuesBeforeNextSignal } from "./engine-ending.ts";
 import { Patches } from "./patches.ts";
 import { inlineValue } from "./payload-access.ts";
 import { waitFor } from "./promise-graph.ts";
 import { mismatch, needsNewerFleet, nonDurableAwait, nonDurableCall, outsideTurn } from "./replay-faults.ts";
-import type { IssuedCommand, Journal, Operation, Shown, Values } from "./round.ts";
+import type { IssuedCommand, Journal, Operation, Recorded, Shown, Values } from "./round.ts";
 import type { toPayload } from "./to-payload.ts";
 import { type Occupant, occupant, openWindow } from "./turn-window.ts";
 
 export class Runner implements Occupant {
   readonly state: InstanceState;
   readonly definition: AnyOrchestration;
+  readonly followsPromises: boolean;
+  readonly emptiesObjects: boolean;
   readonly operations = new SparseMap<number, Operation>();
   readonly sessions = new OpenSessions();
   /** Number of the code's handles per pool: the instance joins with the first and leaves with the last. */
@@ -64,12 +66,14 @@ export class Runner implements Occupant {
   readonly #journal: Journal;
   #values: Values = inlineValue;
   #issued: IssuedCommand[] = [];
-  /** Recorded commands that the code has yet to issue; undefined when live. */
-  #expected: HistoryEvent[] | undefined;
+  /** Undefined when live. */
+  #recorded: Recorded | undefined;
   #nextId = 1;
   #fault: Fault | undefined;
   #ending: CodeEnding | undefined;
   #begun = false;
+  /** True in the round that begins the execution. */
+  isBeginning = false;
   #over = false;
   readonly #patches = new Patches();
   /** Counters behind derived ids. */
@@ -82,6 +86,8 @@ export class Runner implements Occupant {
     this.definition = definition;
     this.state = state;
     this.#journal = journal;
+    this.followsPromises = state.rules >= 1;
+    this.emptiesObjects = state.rules < 3;
     this.signals = new Signals(this.followsPromises);
   }
 
@@ -89,16 +95,12 @@ export class Runner implements Occupant {
     return this.state.instanceId;
   }
 
-  get followsPromises(): boolean {
-    return this.state.rules >= 1;
-  }
-
   get fault(): Fault | undefined {
     return this.#fault;
   }
 
   get replaying(): boolean {
-    return this.#expected !== undefined;
+    return this.#recorded !== undefined;
   }
 
   log(level: keyof WorkLog, message: string, fields?: unknown): void {
@@ -130,19 +132,19 @@ export class Runner implements Occupant {
   }
 
   /**
-   * One round of a turn: facts already applied to the state, then the code. `recorded` are the commands that
-   * history has for this round, undefined if the round is new. `goesOn`: see `openWindow`. Returns the
-   * commands that the code issued.
+   * One round of a turn: facts already applied to the state, then the code. `recorded`: undefined if the round is
+   * new. `goesOn`: see `openWindow`. Returns the commands that the code issued.
    */
   async round(
     facts: readonly Shown[],
     at: number,
-    recorded: HistoryEvent[] | undefined,
+    recorded: Recorded | undefined,
     values: Values,
     goesOn: boolean,
   ): Promise<IssuedCommand[]> {
     this.#values = values;
-    this.#expected = recorded;
+    this.#recorded = recorded;
+    this.isBeginning = facts[0]?.fact.id === 1;
     this.sessions.beginRound();
     this.#nextId = this.state.lastEventId + 1;
     await openWindow(
@@ -157,7 +159,7 @@ export class Runner implements Occupant {
     this.#issued = [];
     this.#values = inlineValue;
     if (this.#fault) return [];
-    if (recorded && recorded.length > 0) this.failWith(mismatch(recorded[0], undefined));
+    if (recorded?.commands[0]) this.failWith(mismatch(recorded.commands[0], undefined));
     if (!this.#fault && this.#waitsForNothing()) this.failWith(nonDurableAwait(this.definition.name));
     return issued;
   }
@@ -199,36 +201,38 @@ export class Runner implements Occupant {
    * refused now.
    */
   recalls(kind: EventKind): boolean {
-    return this.#expected?.[0]?.kind === kind;
+    return this.#recorded?.commands[0]?.kind === kind;
   }
 
   #recordOrMatch(event: NewEvent, payloadBytes: number): HistoryEvent | undefined {
     if (this.#fault) throw this.#fault;
     this.refuseLook(describeCommand(event));
     if (occupant() !== this) throw this.failWith(outsideTurn(this.definition.name, event));
-    if (!this.#expected) {
+    if (!this.#recorded) {
       this.#issued.push({ event, payloadBytes });
       return undefined;
     }
-    const recorded = this.#expected.shift();
+    const recorded = this.#recorded.commands.shift();
     if (!recorded || commandsDiffer(recorded, event)) throw this.failWith(mismatch(recorded, event));
     return recorded;
   }
 
   /** True for instances that reach the point with the changed code; old histories have no mark there. */
   patched(patch: string): boolean {
-    return this.#patches.reached(patch, this.#expected, () => this.issue({ kind: "patch.marked", patch }));
+    return this.#patches.reached(patch, this.#recorded?.commands, () =>
+      this.issue({ kind: "patch.marked", patch }),
+    );
   }
 
   /** Stored signals are given out one at a time: a waiter that lost by one is not waiting for the next. */
   resolveNext(): boolean {
     if (this.#fault || this.#ending) return false;
-    return this.signals.giveNext() || this.conditions.resolveNext();
+    return (!this.#keepsSignals && this.signals.giveNext()) || this.conditions.resolveNext();
   }
 
   /** The implementation of `ctx.state`; made when it is first used. */
   get entity(): EntityState {
-    this.#entity ??= new EntityState(this.definition.state ?? {});
+    this.#entity ??= new EntityState(this.definition.state ?? {}, !this.emptiesObjects);
     return this.#entity;
   }
 
@@ -237,7 +241,7 @@ export class Runner implements Occupant {
     if (this.entity.isEmpty) return undefined;
     const older = this.needs(2, "ctx.state over continue-as-new");
     if (older) throw older;
-    return snapshot(this.entity.values, "state");
+    return this.entity.snapshot();
   }
 
   /**
@@ -247,6 +251,11 @@ export class Runner implements Occupant {
     if (!this.#begun || this.#over || this.#fault || this.#ending) return false;
     const idle = this.operations.size === 0 && !this.sessions.awaited() && this.pools.size === 0;
     return idle && this.updates.pending === 0;
+  }
+
+  /** True if unread signals stay unread for the next execution (CONTINUE-1). */
+  get #keepsSignals(): boolean {
+    return continuesBeforeNextSignal(this, this.#nextId - 1, this.#recorded);
   }
 
   value(payload: Payload): unknown {
@@ -275,19 +284,19 @@ export class Runner implements Occupant {
     this.delivered++;
     switch (fact.kind) {
       case "instance.started":
-        if (fact.carried?.state) this.#entity = EntityState.of(this.value(fact.carried.state));
-        this.#registerQueries();
+        if (fact.carried?.state)
+          this.#entity = EntityState.of(this.value(fact.carried.state), !this.emptiesObjects);
+        this.queries.registerAll(this.definition.queries, () => this.entity.view);
         for (const { name, payload } of fact.carried?.signals ?? [])
           this.signals.arrive(name, { payload, value: this.value(payload) });
         return this.#begin(this.value(fact.input));
       case "activity.completed":
+      case "child.completed":
         return this.#settle(fact.of, (operation) => operation.resolve(this.value(fact.output)));
       case "activity.failed":
         return this.#settle(fact.of, (operation) => operation.reject(activityErrorFrom(fact.error)));
       case "timer.fired":
         return this.#settle(fact.of, (operation) => operation.resolve(undefined));
-      case "child.completed":
-        return this.#settle(fact.of, (operation) => operation.resolve(this.value(fact.output)));
       case "child.failed":
         return this.#settle(fact.of, (operation) => operation.reject(childErrorFrom(fact.error)));
       case "pool.lent":
@@ -319,17 +328,10 @@ export class Runner implements Occupant {
     }
   }
 
-  /** The definition's queries see the state alone. */
-  #registerQueries(): void {
-    for (const [name, answer] of Object.entries(this.definition.queries ?? {})) {
-      this.queries.register(name, (input) => answer(this.entity.view as never, input as never));
-    }
-  }
-
   #signalled(name: string, payload: Payload): void {
     const signal = { payload, value: this.value(payload) };
     // Code that has ended waits for no signal; the next execution may.
-    if (this.followsPromises && this.#ending) this.signals.store(name, signal);
+    if ((this.followsPromises && this.#ending) || this.#keepsSignals) this.signals.store(name, signal);
     else this.signals.arrive(name, signal);
   }
 

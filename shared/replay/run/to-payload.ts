@@ -2,6 +2,7 @@
 import type { Payload } from "../../../schemas/index.ts";
 import { HoldfastError, isDeeperThan, maxValueBytes, maxValueDepth } from "../../errors/index.ts";
 import { notSerialisable, writeJson } from "../../runtime/index.ts";
+import { occupant } from "./turn-window.ts";
 
 /**
  * A value that will be stored as the JSON text it has already become. Parsing it again would cost as much as
@@ -23,7 +24,7 @@ const largeCharacters = 256 * 1024;
 /** A snapshot of a user's value as JSON: later changes by the code do not affect it. */
 export function toPayload(value: unknown): { payload: Payload; bytes: number } {
   if (value === undefined) return { payload: { json: undefined }, bytes: 0 };
-  const text = writeJson(value);
+  const text = writeJson(value, { emptiesObjects: occupant()?.emptiesObjects === true });
   if (isDeeperThan(text, maxValueDepth)) {
     throw notSerialisable(`it is nested deeper than ${maxValueDepth} levels`);
   }

@@ -17,6 +17,8 @@ export interface Occupant {
   readonly instanceId: string;
   /** True: losers of a race are given up with the operations they wait for. */
   readonly followsPromises: boolean;
+  /** True: maps and the like are recorded as `{}`, as before rule 3 (`currentRules`). */
+  readonly emptiesObjects: boolean;
   /** Time of the turn, for Date and friends. */
   readonly now: number;
   readonly random: { next(): number; uuid(): string };

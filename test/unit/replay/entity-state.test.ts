@@ -1,8 +1,9 @@
 /** `ctx.state` over executions, histories that stay short by themselves, and limits. */
 import { describe, expect, test } from "vitest";
+import { Commit } from "../../../schemas/index.ts";
 import { defineOrchestration } from "../../../shared/definitions/index.ts";
 import { Bench, scenario } from "../../support/worlds/instance-bench.ts";
-import { signal, start, update } from "../../support/worlds/instance-messages.ts";
+import { completed, signal, start, update } from "../../support/worlds/instance-messages.ts";
 
 const account = defineOrchestration("account", {
   state: { balance: 0, moves: [] as number[] },
@@ -63,31 +64,88 @@ scenario(
   },
 );
 
-scenario(
-  "a query reads a date in the state, and cannot change it",
-  {
-    dated: defineOrchestration("dated", {
-      state: { at: undefined as Date | undefined },
-      queries: {
-        year: ({ at }) => at?.getUTCFullYear(),
-        spoil: ({ at }) => at?.setTime(0),
-      },
-      run: async (ctx) => {
-        ctx.state.at = new Date("2027-05-01T00:00:00Z");
-        await ctx.waitForSignal("go");
-        return ctx.state.at;
-      },
-    }),
+const dated = defineOrchestration("dated", {
+  state: {} as { at?: Date; seen?: Map<string, number> },
+  queries: {
+    year: ({ at }) => at?.getUTCFullYear(),
+    spoil: ({ at }) => at?.setTime(0),
   },
+  run: async (ctx) => {
+    ctx.state.at = new Date("2027-05-01T00:00:00Z");
+    ctx.state.seen = new Map([["a", 1]]);
+    await ctx.waitForSignal("go");
+    ctx.setStatus({ seen: ctx.state.seen });
+    return ctx.state.at;
+  },
+});
+
+test("an instance that was started by rule 1 keeps what JSON changes, and a query reads it", async () => {
+  const waits = defineOrchestration("dated", { run: (ctx) => ctx.waitForSignal("go") });
+  const bench = new Bench({ dated: waits });
+  await bench.turn(start("dated"));
+  bench.commits[0] = byRules(1, bench.commits[0]);
+  await bench.deploy({ dated });
+  expect(await bench.query("year")).toBe(2027);
+  expect(await bench.query("spoil")).toBe(0);
+  expect(await bench.query("year")).toBe(2027);
+  await bench.turn(signal("go"));
+  expect(bench.state).toMatchObject({ status: "completed", customStatus: { json: { seen: {} } } });
+  expect(bench.output).toBe("2027-05-01T00:00:00.000Z");
+});
+
+const byRules = (rules: number, commit: Commit | undefined): Commit =>
+  Commit.parse({
+    ...commit,
+    events: commit?.events.map((event) => (event.kind === "instance.started" ? { ...event, rules } : event)),
+  });
+
+const busy = (autoContinue: number | undefined) =>
+  defineOrchestration("busy", {
+    state: { done: [] as unknown[] },
+    autoContinue,
+    run: async (ctx) => {
+      for await (const n of ctx.signals("n")) {
+        ctx.state.done = [...ctx.state.done, await ctx.run("work", n)];
+        if (ctx.state.done.length === 12) return { done: ctx.state.done, execution: ctx.execution };
+      }
+    },
+  });
+
+const workDone = (bench: Bench, output: number) =>
+  completed(bench.task("work"), output, { execution: bench.state.execution });
+
+scenario(
+  "an instance that always finds another signal continues as new all the same",
+  { busy: busy(5) },
   async (bench) => {
-    await bench.turn(start("dated"));
-    expect(await bench.query("year")).toBe(2027);
-    expect(await bench.query("spoil")).toBe(0);
-    expect(await bench.query("year")).toBe(2027);
-    await bench.turn(signal("go"));
-    expect(bench.output).toBe("2027-05-01T00:00:00.000Z");
+    await bench.turn(start("busy"), ...[0, 1, 2].map((n) => signal("n", n)));
+    for (let n = 0; n < 12; n++) {
+      expect(bench.state.lastEventId).toBeLessThan(12);
+      await bench.turn(workDone(bench, n), signal("n", n + 3));
+    }
+    expect(bench.output).toEqual({ done: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], execution: 7 });
   },
 );
+
+test("what ended with signals unread is replayed alike, whatever `autoContinue` is by then", async () => {
+  const bench = new Bench({ busy: busy(5) });
+  await bench.turn(start("busy"), ...[0, 1, 2, 3].map((n) => signal("n", n)));
+  for (let n = 0; bench.state.execution === 1; n++) await bench.turn(workDone(bench, n));
+  const first = bench.commits.filter(({ execution }) => execution === 1);
+  for (const deployed of [5, 1, 50, undefined]) {
+    const again = new Bench({ busy: busy(deployed) });
+    again.commits.push(...first);
+    await again.instance.load(first, { check: true });
+    expect(again.fault, `autoContinue ${deployed}`).toBeUndefined();
+  }
+});
+
+scenario("what is carried over does not end the next execution at once", { busy: busy(1) }, async (bench) => {
+  await bench.turn(start("busy"));
+  expect(bench.state.execution).toBe(1);
+  await bench.turn(signal("n", 1));
+  expect(bench.open("work")).toHaveLength(1);
+});
 
 describe("bad input", () => {
   test.each([0, -1, 1.5, Number.NaN])("autoContinue of %s is refused where it is given", (autoContinue) => {
@@ -106,6 +164,66 @@ describe("bad input", () => {
     expect(bench.state.error).toMatchObject({
       code: "not_serialisable",
       message: expect.stringMatching(/state\.wrong: .*deep/),
+    });
+  });
+
+  class Basket {
+    readonly items = 1;
+  }
+  const cycle: Record<string, unknown> = {};
+  cycle.self = cycle;
+  test.each([
+    ["a map", { in: [new Map()] }, /state\.wrong: .* in\[0\] is a Map$/],
+    ["a set", new Set(), /it is a Set$/],
+    ["a date", { at: new Date(0) }, /at is a Date$/],
+    ["an instance of a class", { basket: new Basket() }, /basket is a Basket$/],
+    ["bytes", new Uint8Array(1), /it is an Uint8Array$/],
+    ["NaN", { mean: Number.NaN }, /mean is NaN$/],
+    ["infinity", [1, Number.POSITIVE_INFINITY], /\[1\] is Infinity$/],
+    ["a gap in a list", ["x", undefined], /\[1\] is undefined$/],
+    ["a cycle", cycle, /circular.*self/s],
+    ["a promise that was not awaited", { later: Promise.resolve(1) }, /later is a Promise$/],
+  ])("what JSON would change is refused by its place: %s", async (_, wrong, message) => {
+    const bad = defineOrchestration("bad", {
+      run: async (ctx) => {
+        ctx.state.fine = { left: undefined, out: null };
+        ctx.state.wrong = wrong;
+      },
+    });
+    const bench = new Bench({ bad });
+    await bench.turn(start("bad"));
+    expect(bench.state.error).toMatchObject({
+      code: "not_serialisable",
+      message: expect.stringMatching(message),
+    });
+    expect(() => defineOrchestration("x", { state: { wrong }, run: async () => null })).toThrow(
+      /state of orchestration "x": .*(wrong|circular)/s,
+    );
+  });
+
+  test("what has become one inside is found before continue-as-new", async () => {
+    const bad = defineOrchestration("bad", {
+      state: { seen: [] as unknown[] },
+      run: async (ctx) => {
+        ctx.state.seen.push(new Map());
+        ctx.continueAsNew(null);
+      },
+    });
+    const bench = new Bench({ bad });
+    await bench.turn(start("bad"));
+    expect(bench.state.error).toMatchObject({
+      code: "not_serialisable",
+      message: expect.stringMatching(/state\.seen: .*\[0\] is a Map/),
+    });
+  });
+
+  test("a status that JSON would empty is refused by its place", async () => {
+    const bad = defineOrchestration("bad", { run: async (ctx) => ctx.setStatus({ done: [new Set([1])] }) });
+    const bench = new Bench({ bad });
+    await bench.turn(start("bad"));
+    expect(bench.state.error).toMatchObject({
+      code: "not_serialisable",
+      message: expect.stringMatching(/status: .*done\[0\] is a Set/),
     });
   });
 

@@ -41,6 +41,11 @@ describe("what it has none for is refused by its place", () => {
     [[[() => 1]], "[0][0] is a function"],
     [{ a: [1, "x", null, { "b c": Symbol("s") }] }, "a[3].b c is a symbol"],
     [{ deep: [{ n: 1n }] }, "deep[0].n is a bigint"],
+    [new Map([[1, 2]]), "it is a Map"],
+    [{ seen: [new Set([1])] }, "seen[0] is a Set"],
+    [{ later: Promise.resolve(1) }, "later is a Promise"],
+    [{ by: /x/ }, "by is a RegExp"],
+    [[new ArrayBuffer(1)], "[0] is an ArrayBuffer"],
   ])("%#", (value, why) => expect(refused(value)).toBe(`not_serialisable: ${why}`));
 
   it("a cycle, in the words of JSON", () => expect(refused(cycle)).toMatch(/not_serialisable: .*circular/s));

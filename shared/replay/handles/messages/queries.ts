@@ -1,5 +1,5 @@
 /** Queries that the code answers, by name. */
-import type { QueryDefinition, Schema } from "../../../definitions/index.ts";
+import type { AnyOrchestration, QueryDefinition, Schema } from "../../../definitions/index.ts";
 import { validate } from "../../../definitions/index.ts";
 import { HoldfastError, toFailure } from "../../../errors/index.ts";
 import { SparseMap, writeJson } from "../../../runtime/index.ts";
@@ -28,6 +28,12 @@ export class Queries {
     const name = typeof query === "string" ? query : query.name;
     const { input, output } = typeof query === "string" ? { input: undefined, output: undefined } : query;
     this.#answerers.set(name, { input, output, answer, steady: false });
+  }
+
+  /** The definition's queries see the state alone. */
+  registerAll(queries: AnyOrchestration["queries"], state: () => object): void {
+    for (const [name, answer] of Object.entries(queries ?? {}))
+      this.register(name, (input) => answer(state() as never, input as never));
   }
 
   get names(): string[] {
