@@ -31,6 +31,7 @@ import { showAgain, showParked } from "./quarantine/show-parked.ts";
 import { adoptAll } from "./turn/adopt-payloads.ts";
 import { announceClosed, announceCommitted } from "./turn/announce-turn.ts";
 import { commitOf } from "./turn/commit-of-turn.ts";
+import { endingDelayed } from "./turn/delayed-start.ts";
 import { EarlierIds } from "./turn/earlier-ids.ts";
 import { HistoryPlace } from "./turn/history-place.ts";
 import { copyWithCode, emptyInstance, freshCopy } from "./turn/instance-copies.ts";
@@ -218,8 +219,10 @@ export class LoadedInstance {
     this.#inherited = { ...this.#inherited, unvouched: false };
   }
 
-  async #accept({ message, delivery, aside, recalled }: Mail, turn: OpenTurn): Promise<"done" | "fenced"> {
+  async #accept({ delivery, aside, recalled, ...sent }: Mail, turn: OpenTurn): Promise<"done" | "fenced"> {
     const { lane } = turn;
+    const begun = this.instance.state.status !== "absent" && this.instance.state.status !== "pending";
+    const message = begun ? sent.message : await endingDelayed(this.#deps, this.instance.state, sent.message);
     if (recalled !== undefined) turn.recalled.push(recalled);
     if (delivery && this.instance.state.applied.has(delivery.seq)) {
       this.#acceptTwice(message, delivery, aside === true, turn);

@@ -103,6 +103,9 @@ export function subjects(prefix = "", { former = false }: SubjectsOptions = {}) 
      */
     firedKeptMs: former ? undefined : 3_600_000,
     firedOf: (instanceId: string) => `${dot}fired.${id(instanceId)}.>`,
+    /** The subject under which the inbox has what a schedule publishes there; the partition is none. */
+    inboxOfFired: (target: string) =>
+      `${dot}inbox.0.${strip(target, `${dot}fired.`) ?? strip(target, `${dot}orchestrations.`) ?? ""}`,
     firedTransform: (partitions: number) => ({
       from: `${dot}fired.*.>`,
       to: `${dot}inbox.{{partition(${partitions},1)}}.{{wildcard(1)}}.>`,

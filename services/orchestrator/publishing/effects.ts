@@ -9,7 +9,7 @@ import type { Effect, InstanceState } from "../../../shared/replay/index.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 import type { LaneWork } from "../lane/lane-work.ts";
 import { updateAnswer } from "../updates/update-answer.ts";
-import type { EffectTarget, Publishing } from "./effect-target.ts";
+import { type EffectTarget, type Publishing, removeStored } from "./effect-target.ts";
 import { cancelChild, reportToParent, requestEnd, startChild, tellFollower } from "./instance-effects.ts";
 import { joinPool, leavePool } from "./pool-effects.ts";
 import { removeLocalSchedule, removeSchedule, scheduleDeadline, standForLocal } from "./schedule-effects.ts";
@@ -88,6 +88,7 @@ function roundOf(kind: Effect["kind"]): number {
     case "forget-blobs":
       return endings;
     case "unschedule":
+    case "forget-delayed-start":
     case "forget-local":
       return unschedulings;
     default:
@@ -116,6 +117,8 @@ async function publishOne(
       return scheduleDeadline(by, effect, sent.claims);
     case "unschedule":
       return removeSchedule(by, effect.of);
+    case "forget-delayed-start":
+      return removeStored(by, deps.names.timersStream, deps.names.delayedStart(state.instanceId));
     case "answer-update": {
       const answer = updateAnswer(effect.updateId, effect.record);
       return deps.bus.send(deps.names.answer(state.instanceId, effect.updateId), encode(answer));

@@ -83,6 +83,7 @@ function acceptStart(state: InstanceState, message: Extract<InboxMessage, { kind
     granted: message.granted,
     traceparent: message.traceparent,
     rules: currentRules,
+    delayed: message.delayed,
     carried,
   };
   const { over } = message;

@@ -23,7 +23,9 @@ export type InboxMessage =
       flow?: FlowOptions | undefined;
       granted?: SessionState[] | undefined;
       traceparent?: string | undefined;
-      /** Set if a client ended the start while it waited for its keeper: its code never runs. */
+      /** True if it is ended before the schedule of its start has fired. */
+      delayed?: boolean | undefined;
+      /** Set if a client ended the start while it waited for its keeper or its time: its code never runs. */
       over?: { status: "cancelled" | "terminated"; reason?: string | undefined } | undefined;
     }
   /** `ofCaller`: the caller chose the id and may use it again at any time. */

@@ -161,7 +161,7 @@ function started(state: InstanceState, event: EventOf<"instance.started">, at: n
   for (const session of [...(event.carried?.sessions ?? []), ...(event.granted ?? [])]) {
     state.sessions.set(session.sessionId, { ...session });
   }
-  return [{ kind: "summary" }];
+  return [...(event.delayed ? [{ kind: "forget-delayed-start" } as const] : []), { kind: "summary" }];
 }
 
 /** Ends every open operation: the instance has ended, or starts its next execution. */

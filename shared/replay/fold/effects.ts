@@ -24,6 +24,8 @@ export type Effect =
   /** Wake the instance; a later schedule with the same `of` replaces this one. */
   | { kind: "schedule"; of: number; at: number }
   | { kind: "unschedule"; of: number }
+  /** Remove the schedule of the instance's own start. */
+  | { kind: "forget-delayed-start" }
   /** `held`: its holder, recorded even if the session has ended again at the end of the turn. */
   | { kind: "register-session"; sessionId: string; held?: Attachment }
   | { kind: "claim"; session: SessionState; attachment: number; deadlineAt: number; restore: boolean }

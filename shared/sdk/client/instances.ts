@@ -7,7 +7,7 @@ import {
   type Payload,
   terminalStatuses,
 } from "../../../schemas/index.ts";
-import { Bucket, type Bus, type Payloads, type Subjects, TypedBucket } from "../../bus/index.ts";
+import { Bucket, type Bus, headerNames, type Payloads, type Subjects, TypedBucket } from "../../bus/index.ts";
 import { refuseUnknownOptions } from "../../definitions/index.ts";
 import { Fault, HoldfastError, isFault } from "../../errors/index.ts";
 import type { Runtime } from "../../runtime/index.ts";
@@ -83,15 +83,32 @@ export class Instances {
   }
 
   /**
-   * Also finds an instance that was accepted and not yet processed: its start is still in the inbox. The
+   * Also finds an instance that was accepted and not yet processed: its start is still in the inbox, or delayed. The
    * orchestrator writes the summary before it acknowledges the inbox message, so an instance that is in
-   * neither, looked up in this order and once more, does not exist.
+   * none of these, looked up in this order and once more, does not exist.
    */
   async find(instanceId: string): Promise<InstanceSummary | undefined> {
     const known = await this.summary(instanceId);
     if (known && wasStarted(known)) return known;
     const waiting = await this.#bus.read(this.#names.inboxStream, this.#names.inboxOf(instanceId));
-    return this.#accepted(instanceId, waiting ?? []) ?? (await this.summary(instanceId));
+    return (
+      this.#accepted(instanceId, waiting ?? []) ??
+      this.#accepted(instanceId, await this.#delayed(instanceId)) ??
+      (await this.summary(instanceId))
+    );
+  }
+
+  /** The start of an instance that begins later, as the inbox will have it. */
+  async #delayed(instanceId: string): Promise<{ subject: string; at: number }[]> {
+    const names = this.#names;
+    // Not every client may look at schedules.
+    const starts = await this.#bus
+      .read(names.timersStream, names.delayedStart(instanceId))
+      .catch(() => undefined);
+    return (starts ?? []).map(({ headers, at }) => ({
+      subject: names.inboxOfFired(headers[headerNames.scheduleTarget] ?? ""),
+      at,
+    }));
   }
 
   #accepted(instanceId: string, waiting: { subject: string; at: number }[]): InstanceSummary | undefined {
