@@ -83,7 +83,12 @@ const { output } = await build.write({
   },
 });
 
-for (const { fileName, isEntry, exports } of output) {
+/** V8 keeps a source with any other character at two bytes for each, for as long as the process lives. */
+const toLatin1 = (code) =>
+  code.replaceAll(/[^\0-\xff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+for (const { fileName, isEntry, exports, code } of output) {
+  if (code !== undefined) writeFileSync(join(to, fileName), toLatin1(code));
   if (!isEntry) continue;
   const up = "../".repeat(fileName.split("/").length);
   writeFileSync(

@@ -5,7 +5,7 @@ import { Floor } from "../floor/floor.ts";
 import { Rig } from "../rig.ts";
 import { inFlight } from "../stats.ts";
 import { untilRunning } from "../waiting.ts";
-import type { Workload } from "../workload.ts";
+import type { Bench, Workload } from "../workload.ts";
 import { shortInstances } from "./w3-instances.ts";
 
 const probe = fileURLToPath(new URL("../probe.js", import.meta.url));
@@ -22,6 +22,7 @@ export const memory: Workload = {
   layouts: "one",
   async run(bench) {
     const instances = bench.size(10_000, 1000);
+    const idleJavaScriptMb = await idleMbWithoutLoader(bench);
     const rig = await Rig.start(bench.options, {
       layout: bench.layout,
       orchestratorArgv: ["--expose-gc", "--import", probe],
@@ -42,6 +43,7 @@ export const memory: Workload = {
       const rssKbPerInstance = (after.rss - before.rss) / instances / 1024;
       bench.emit({
         idleMb,
+        idleJavaScriptMb,
         floorIdleMb,
         instances,
         rssKbPerInstance,
@@ -57,5 +59,13 @@ export const memory: Workload = {
     }
   },
 };
+
+/** An application in TypeScript brings a loader and its thread along: this is one without. */
+async function idleMbWithoutLoader({ options, layout }: Bench): Promise<number> {
+  const HOLDFAST_APP = fileURLToPath(new URL("../app/plain.mjs", import.meta.url));
+  await using rig = await Rig.start(options, { layout, env: { HOLDFAST_APP } });
+  await delay(1000);
+  return rssMb(rig.orchestrator?.pid ?? 0);
+}
 
 const rssMb = (pid: number): number => (rssBytesOf(pid) ?? Number.NaN) / mb;
