@@ -66,7 +66,8 @@ const by = z.literal("engine").optional();
  * 1: a loser of a race is given up with what it waits for, signals are given out one at a time, and options that do not
  *    exist are refused.
  * 2: an instance that is cancelled while it waits in `Promise.any` ends as cancelled.
- * 3: values that JSON would empty are refused, and `ctx.state` takes only what JSON gives back as it was.
+ * 3: values that JSON would empty are refused, `ctx.state` takes only what JSON gives back as it was, and code whose
+ *    history is as long as `autoContinue` gets no further signal (CONTINUE-1).
  */
 export const currentRules = 3;
 
