@@ -12,6 +12,8 @@ export default defineConfig({
   test: {
     testTimeout: 60_000,
     hookTimeout: 120_000,
+    // Each poll waits for a fact; of its own accord vitest gives up after a second.
+    expect: { poll: { timeout: 30_000 } },
     // Two cores: process tests start several services each, more files at once only make them wait for each other.
     maxWorkers: 2,
     // Files of a kind share a process, and with it the loaded modules: most of them load the whole engine.

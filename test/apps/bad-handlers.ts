@@ -102,7 +102,13 @@ const crash = (): Promise<never> => {
 
 const init = (_ctx: InitContext): State => ({ calls: 0 });
 const bad = (isolation: Isolation) =>
-  defineSession(`bad-${isolation}`, { isolation, leaseTtl: "3s", host: { killGrace: "300ms" }, init, calls });
+  defineSession(`bad-${isolation}`, {
+    isolation,
+    leaseTtl: "15s",
+    host: { killGrace: "300ms" },
+    init,
+    calls,
+  });
 
 export const badInline = bad("inline");
 export const badThread = bad("thread");
@@ -111,7 +117,7 @@ const types = { inline: badInline, thread: badThread, process: badProcess };
 
 const batching = (isolation: Isolation) =>
   defineSession(`batching-${isolation}`, {
-    ...{ isolation, leaseTtl: "3s" as const, init },
+    ...{ isolation, leaseTtl: "15s" as const, init },
     calls: {
       many: call({
         batch: { maxSize: 3, maxDelay: "2s" },
@@ -200,7 +206,7 @@ const bytes = {
 const checkpointed = (how: keyof typeof bytes) =>
   defineSession(`checkpoint-${how}`, {
     isolation: "process",
-    leaseTtl: "3s",
+    leaseTtl: "15s",
     checkpointEvery: 1,
     init,
     calls,
@@ -222,7 +228,7 @@ export const saveBadly = defineOrchestration("save-badly", {
 
 export const badShutdown = defineSession("bad-shutdown", {
   isolation: "process",
-  leaseTtl: "3s",
+  leaseTtl: "15s",
   init,
   calls,
   shutdown: () => throwing.text(),
@@ -230,7 +236,7 @@ export const badShutdown = defineSession("bad-shutdown", {
 
 export const badInit = defineSession("bad-init", {
   isolation: "process",
-  leaseTtl: "3s",
+  leaseTtl: "15s",
   init: (_ctx: InitContext, how: string): State => {
     acts[how]?.();
     return { calls: 0 };
@@ -241,7 +247,7 @@ export const badInit = defineSession("bad-init", {
 /** A model too big for the machine: the kernel kills the process that loads it. */
 export const tooBig = defineSession("too-big", {
   isolation: "process",
-  leaseTtl: "3s",
+  leaseTtl: "15s",
   init: (_ctx: InitContext): Promise<State> => {
     process.stderr.write("allocating 80 GB\n");
     setTimeout(() => process.kill(process.pid, "SIGKILL"), 20);
@@ -258,7 +264,7 @@ export const tooMuch = defineSession("too-much", {
 });
 
 const model = (name: string, localModelPath: string) =>
-  textModel({ name, model: "absent/model", localModelPath, session: { leaseTtl: "3s" } });
+  textModel({ name, model: "absent/model", localModelPath, session: { leaseTtl: "15s" } });
 export const missingModel = model(
   "missing-model",
   fileURLToPath(new URL("../../examples/models", import.meta.url)),

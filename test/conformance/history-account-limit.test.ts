@@ -106,6 +106,6 @@ describe.each([
     expect(own([await begin("second")])).toBe(0);
     for (let n = fixed + 1; n < maxStreams; n++) await opened.bus.deleteStream(`OTHER${n}`);
     let next = 0;
-    await expect.poll(async () => own([await begin(`later-${next++}`)]), { timeout: 5_000 }).toBe(1);
+    await expect.poll(async () => own([await begin(`later-${next++}`)])).toBe(1);
   });
 });

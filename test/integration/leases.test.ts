@@ -263,11 +263,10 @@ describe("on a thread of its own (S8)", () => {
     const last = await bus.last(bucketStream(bucket), bucketSubject(bucket, sessionKey), { leader: true });
     expect(last && readLease(last).kind).toBe("released");
     expect(last?.at, "while the loop was still blocked").toBeLessThan(unblockedAt);
-    const told = await vi.waitFor(async () => {
-      const [stored] = (await bus.read(names.inboxStream, names.inboxOf(session.instanceId))) ?? [];
-      if (!stored) throw new Error("not told");
-      return SessionReport.parse(JSON.parse(new TextDecoder().decode(stored.body)));
-    });
+    const inbox = async () => (await bus.read(names.inboxStream, names.inboxOf(session.instanceId))) ?? [];
+    await expect.poll(inbox).not.toHaveLength(0);
+    const [stored] = await inbox();
+    const told = SessionReport.parse(JSON.parse(new TextDecoder().decode(stored?.body)));
     const { epoch } = outcome.lease;
     expect(told).toMatchObject({ sessionId, attachment: 1, report: { kind: "lost", epoch, reason: "hung" } });
     expect(told.report).toMatchObject({ detail: expect.stringMatching(/blocked its worker's event loop/) });

@@ -62,7 +62,7 @@ describe("the end of an attachment", () => {
     const of = await rig.call(on, id, { name: "wait" });
     await rig.happening("call.started", (one) => one.of === of);
     await rig.work(workerId, id, { kind: "close", epoch: on.epoch } as never);
-    await rig.happening("session.detached", (one) => one.sessionId === id, 3000);
+    await rig.happening("session.detached", (one) => one.sessionId === id);
   });
 
   it("cancels one call and serves the next", async () => {
@@ -113,7 +113,7 @@ describe("the end of an attachment", () => {
     await rig.worker({ counter });
     const id = fresh();
     await rig.open("counter", id, { config: { from: 0 }, idleTimeoutMs: 150 });
-    await rig.heard(id, "parked", 1, 2000);
+    await rig.heard(id, "parked");
   });
 
   describe("defect 40: a cancelled call that ignores its signal", () => {

@@ -189,7 +189,7 @@ describe("a worker that dies", () => {
     await rig.happening("claim.seen", (one) => waiting.includes(one.sessionId) && one.verdict === "refused");
     victim.kill("SIGKILL");
     await victim.exited;
-    for (const id of waiting) await rig.heard(id, "activated", 1, 5000);
+    for (const id of waiting) await rig.heard(id, "activated");
     expect(among([...held, ...waiting])).toBe(2);
     const holders = (await seats()).map(({ session }) => session.sessionId);
     expect(holders.sort()).toEqual([...waiting].sort());
@@ -215,7 +215,7 @@ describe("a worker that dies", () => {
     await rig.worker({ scarce });
     const others = [second, fresh()];
     for (const id of others) await rig.claim("scarce", id);
-    for (const id of others) await rig.heard(id, "activated", 1, 5000);
+    for (const id of others) await rig.heard(id, "activated");
     expect(among([first, ...others])).toBe(2);
     expect((await seats()).map(({ session }) => session.sessionId).sort()).toEqual(others.sort());
   });

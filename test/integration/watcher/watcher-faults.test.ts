@@ -118,7 +118,7 @@ describe("NATS away for longer than the TTL (S14)", () => {
     await world.attach(owner, "back");
     await world.nats.kill();
     await world.nats.restart();
-    await vi.waitFor(() => expect(world.bus.connected()).toBe(true), { timeout: 5000 });
+    await expect.poll(() => world.bus.connected()).toBe(true);
     await owner.stop();
     await world.expiry("back");
     const again = await world.owner(1000);

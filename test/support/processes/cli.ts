@@ -112,7 +112,7 @@ export function isAlive(pid: number): boolean {
 export async function until(
   fact: () => boolean | Promise<boolean>,
   what: string,
-  timeoutMs = 20_000,
+  timeoutMs = 45_000,
 ): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   while (!(await fact())) {

@@ -284,15 +284,11 @@ export class SessionRig {
     fits: (happening: Extract<Happening, { kind: K }>) => boolean = () => true,
     timeoutMs?: number,
   ): Promise<Extract<Happening, { kind: K }>> {
-    return this.until(
-      kind,
-      () =>
-        this.happenings.find(
-          (one): one is Extract<Happening, { kind: K }> =>
-            one.kind === kind && fits(one as Extract<Happening, { kind: K }>),
-        ),
-      timeoutMs,
-    );
+    const ofKind = () =>
+      this.happenings.filter((one): one is Extract<Happening, { kind: K }> => one.kind === kind);
+    return this.until(kind, () => ofKind().find(fits), timeoutMs).catch((error: Error) => {
+      throw new Error(`${error.message}; the last ones were ${JSON.stringify(ofKind().slice(-5))}`);
+    });
   }
 
   look = (): void => {
