@@ -1,29 +1,55 @@
-/** Files that start processes and wait for them come first: the last one to begin should be a short one. */
+/**
+ * Files that start processes and wait for them come first: the last one to begin should be a short one. The two projects
+ * stay apart, because a test process serves one project: at each change between them it would start and load anew.
+ */
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const slowFirst = ["fault", "e2e", "integration", "conformance", "simulation"];
+/** By the end of the path. What computes much stands beside what waits much: several of them run at once. */
 const longest = [
-  "nemesis",
-  "race",
-  "every-page",
-  "examples",
-  "demo",
-  "new-user",
-  "session-loss",
-  "bad-handlers",
+  "/race",
+  "/hanging",
+  "/drain",
+  "/nemesis",
+  "/lent-member-lost",
+  "/documents",
+  "/pool-member-lost",
+  "/dashboard-every-page",
+  "/schedules-killed",
+  "/examples",
+  "/nats-outage-sessions",
+  "/demo",
+  "/session-loss",
+  "/new-user",
+  "/dev-watch",
+  "/runaway",
+  "/fault-points",
+  "/orchestrator-killed",
+  "/bad-handlers",
+  "/keyed-sessions",
+  "/cli",
 ];
 
-function rank(file: string): number {
-  const [, folder = "", rest = ""] = /\/test\/([^/]+)\/(.*)$/.exec(file) ?? [];
-  const first = longest.findIndex((name) => rest.endsWith(`${name}.test.ts`));
-  if (first >= 0) return first - longest.length;
+/** Compared from left to right. */
+function rank({ moduleId, project }: TestSpecification): number[] {
+  const [, folder = ""] = /\/test\/([^/]+)\//.exec(moduleId) ?? [];
+  const first = longest.findIndex((end) => moduleId.endsWith(`${end}.test.ts`));
   const place = slowFirst.indexOf(folder);
-  return place < 0 ? slowFirst.length : place;
+  return [
+    project.name === "real" ? 0 : 1,
+    first < 0 ? longest.length : first,
+    place < 0 ? slowFirst.length : place,
+  ];
 }
 
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const bySize = await super.sort(files);
-    return bySize.sort((a, b) => rank(a.moduleId) - rank(b.moduleId));
+    const ranked = bySize.map((file) => ({ file, rank: rank(file) }));
+    ranked.sort((a, b) => {
+      const differs = a.rank.findIndex((value, i) => value !== b.rank[i]);
+      return (a.rank[differs] ?? 0) - (b.rank[differs] ?? 0);
+    });
+    return ranked.map(({ file }) => file);
   }
 }
