@@ -64,10 +64,12 @@ export class Reconciler {
     const { sessionId, attachment } = record;
     const key = leaseKeys.session(sessionId, attachment);
     if (this.#reported.has(key)) return;
+    // In this order: a worker has the lease before it removes the claim.
+    const isAsked = await this.#isAsked(record);
     const lease = await registers.leases.look(key);
     const now = runtime.clock.monotonic();
     const before = this.#suspects.get(sessionId);
-    const verdict = judge(record, lease, before, now, 2 * config.reconcileEveryMs);
+    const verdict = judge(record, { isAsked, lease }, before, now, 2 * config.reconcileEveryMs);
     if (verdict.kind === "suspect") suspects.set(sessionId, verdict.suspect);
     if (verdict.kind !== "lost") return;
     if (!acting() || grace.leftMs(record.leaseTtlMs) > 0) return;
@@ -77,6 +79,13 @@ export class Reconciler {
     this.#reported.set(key, now);
     if (outcome === "reported") counters.reconciled++;
     await this.#purges.afterLoss(record, attachment);
+  }
+
+  async #isAsked({ phase, type, sessionId }: SessionRecord): Promise<boolean> {
+    if (phase !== "opening") return false;
+    const { bus, names } = this.#deps;
+    const claim = await bus.last(names.claimsStream, names.claim(type, sessionId), { leader: true });
+    return claim !== undefined;
   }
 
   #forgetReported(): void {

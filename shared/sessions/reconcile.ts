@@ -23,9 +23,10 @@ export type Verdict =
 /** True if the register says that a worker holds the session, or may hold it without having reported so. */
 export const mayBeHeld = ({ phase }: SessionRecord): boolean => sessionPhases[phase].mayBeHeld;
 
+/** `isAsked`: the claim of a session that no worker has claimed yet waits in its queue. */
 export function judge(
   record: SessionRecord,
-  lease: LeaseKeyState,
+  { isAsked, lease }: { isAsked: boolean; lease: LeaseKeyState },
   before: Suspect | undefined,
   now: number,
   confirmAfterMs: number,
@@ -33,8 +34,8 @@ export function judge(
   if (lease.kind === "held") return { kind: "fine" };
   if (lease.kind === "expired") return { kind: "lost", why: "its lease expired" };
   // No worker has claimed it yet; its instance watches the deadline. A key that was given back cannot be
-  // claimed again.
-  if (record.phase === "opening" && lease.kind === "none") return { kind: "fine" };
+  // claimed again, and a claim that is in no queue is not offered again.
+  if (lease.kind === "none" && isAsked) return { kind: "fine" };
   const known = before?.attachment === record.attachment ? before : undefined;
   const suspect = known ?? { attachment: record.attachment, since: now };
   if (now - suspect.since < confirmAfterMs) return { kind: "suspect", suspect };

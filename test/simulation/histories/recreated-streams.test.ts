@@ -95,10 +95,71 @@ test("a session whose lease is gone without a trace during its init is opened by
   const handle = await world.start("uses", null, "a");
   for (let i = 0; i < 100 && world.count("claim.seen") === 0; i++) await world.clock.advance(10);
   expect(world.count("claim.seen")).toBe(1);
-  const { stream } = new Bucket(world.outside, world.names.bucket("leases"));
-  const spec = world.broker.streams.get(stream)?.spec;
-  if (!spec) throw new Error("there is no bucket of leases");
-  world.broker.delete(stream);
-  world.broker.ensure(spec);
+  recreateLeases(world);
   expect(await world.run(handle.result(), 60_000)).toBe("pong");
 });
+
+test("a session whose claim and lease are gone without a trace, with those who knew of them, is opened", async () => {
+  let world: World;
+  const slow = defineSession("slow", {
+    init: async () => void (await sleep(world.clock, 2_000)),
+    calls: { ping: call({ run: () => "pong" }) },
+  });
+  const uses = defineOrchestration("uses", {
+    async run(ctx) {
+      await using session = await ctx.openSession(slow, { creationTimeout: "10m" });
+      return await session.ping(undefined);
+    },
+  });
+  world = new World({ seed: 1, app: collectApp({ slow, uses }), faults: { ...noFaults, latencyMs: [1, 1] } });
+  await world.prepare();
+  const owner = await world.orchestrator();
+  await world.watcher();
+  const worker = await world.worker();
+  // The instance does not get the report that the session was claimed; the orchestrator that offered it knows.
+  const publish = worker.bus.publish.bind(worker.bus);
+  worker.bus.publish = async (subject, body, options) =>
+    subject === world.names.verb("a", "session") ? { kind: "unknown" } : publish(subject, body, options);
+  const handle = await world.start("uses", null, "a");
+  await world.clock.advance(200);
+  expect(world.happenings).toContainEqual(expect.objectContaining({ kind: "claim.seen", verdict: "taken" }));
+  recreateLeases(world);
+  worker.kill();
+  owner.kill();
+  await world.orchestrator();
+  await world.worker();
+  expect(await world.run(handle.result(), 60_000)).toBe("pong");
+});
+
+/** A claim that waits in its queue, for a worker that may come later, is not lost. */
+test("a session that nobody could claim yet is left alone", async () => {
+  const rare = defineSession("rare", {
+    requires: { tags: ["gpu"] },
+    init: () => ({}),
+    calls: { ping: call({ run: () => "pong" }) },
+  });
+  const uses = defineOrchestration("uses", {
+    async run(ctx) {
+      await using session = await ctx.openSession(rare, { creationTimeout: "10m" });
+      return await session.ping(undefined);
+    },
+  });
+  const world = new World({ seed: 1, app: collectApp({ rare, uses }), faults: { ...noFaults, latencyMs: [1, 1] } });
+  await world.prepare();
+  await world.orchestrator();
+  await world.watcher();
+  await world.worker();
+  const handle = await world.start("uses", null, "a");
+  await world.clock.advance(120_000);
+  await world.worker(undefined, { settings: { WORKER_TAGS: "gpu" } });
+  expect(await world.run(handle.result(), 60_000)).toBe("pong");
+  expect(world.count("session.lost")).toBe(0);
+});
+
+function recreateLeases({ broker, outside, names }: World): void {
+  const { stream } = new Bucket(outside, names.bucket("leases"));
+  const spec = broker.streams.get(stream)?.spec;
+  if (!spec) throw new Error("there is no bucket of leases");
+  broker.delete(stream);
+  broker.ensure(spec);
+}

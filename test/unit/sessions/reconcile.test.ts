@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { SessionRecord } from "../../../schemas/index.ts";
 import { judgeLoss } from "../../../services/watcher/report-loss.ts";
 import type { LeaseKeyState } from "../../../shared/leases/index.ts";
-import { judge, mayBeHeld } from "../../../shared/sessions/reconcile.ts";
+import { judge as judgeAll, mayBeHeld, type Suspect } from "../../../shared/sessions/reconcile.ts";
 
 const record = (phase: string, attachment = 1): SessionRecord =>
   SessionRecord.parse({
@@ -18,6 +18,15 @@ const record = (phase: string, attachment = 1): SessionRecord =>
     updatedAt: 0,
     owners: [],
   });
+
+const judge = (
+  one: SessionRecord,
+  lease: LeaseKeyState,
+  before: Suspect | undefined,
+  now: number,
+  confirmAfterMs: number,
+  isAsked = false,
+) => judgeAll(one, { isAsked, lease }, before, now, confirmAfterMs);
 
 const held: LeaseKeyState = { kind: "held", revision: 1, at: 0, claimId: "c", holder: "w" };
 const expired: LeaseKeyState = { kind: "expired", revision: 1, at: 0 };
@@ -47,7 +56,15 @@ describe("reconciling the register with the leases", () => {
   });
 
   test("nobody claimed it yet: its own instance's business", () => {
-    expect(judge(record("opening"), none, { attachment: 1, since: 0 }, 1000, 10)).toEqual({ kind: "fine" });
+    expect(judge(record("opening"), none, { attachment: 1, since: 0 }, 1000, 10, true)).toEqual({
+      kind: "fine",
+    });
+  });
+
+  test("nobody claimed it and no queue has its claim: lost if it is still so later", () => {
+    const suspect = { attachment: 1, since: 100 };
+    expect(judge(record("opening"), none, undefined, 100, 10)).toEqual({ kind: "suspect", suspect });
+    expect(judge(record("opening"), none, suspect, 110, 10)).toMatchObject({ kind: "lost" });
   });
 
   test("an opening whose key was given back is lost: nobody can claim that attachment any more", () => {
