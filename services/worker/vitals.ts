@@ -1,15 +1,19 @@
 /** Memory use of this process, and how late its event loop runs. */
 import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
 
-interface Vitals {
-  rssBytes: number;
-  /** The 99th percentile since the last reading. */
-  eventLoopDelayMs: number;
+export interface Vitals {
+  start(): void;
+  stop(): void;
+  read(): {
+    rssBytes: number;
+    /** The 99th percentile since the last reading. */
+    eventLoopDelayMs: number;
+  };
 }
 
 const resolutionMs = 20;
 
-export class ProcessVitals {
+export class ProcessVitals implements Vitals {
   readonly #delay: IntervalHistogram = monitorEventLoopDelay({ resolution: resolutionMs });
 
   start(): void {
@@ -20,7 +24,7 @@ export class ProcessVitals {
     this.#delay.disable();
   }
 
-  read(): Vitals {
+  read(): ReturnType<Vitals["read"]> {
     // The histogram holds whole intervals; the delay is the part above the requested interval.
     const p99 = this.#delay.count > 0 ? this.#delay.percentile(99) / 1e6 - resolutionMs : 0;
     this.#delay.reset();

@@ -12,7 +12,7 @@ import { Control } from "./control.ts";
 import type { SessionLoad, SessionPart, WorkerDeps } from "./deps.ts";
 import { Recordings } from "./lane/index.ts";
 import { Registration } from "./registration.ts";
-import { ProcessVitals } from "./vitals.ts";
+import { ProcessVitals, type Vitals } from "./vitals.ts";
 
 type Ours = "view" | "recordings" | "loadChanged";
 /** Undefined: this worker writes and reads the newest generation. */
@@ -24,6 +24,8 @@ interface WorkerParts {
   sessions?: ((deps: WorkerDeps) => SessionPart) | undefined;
   /** The worker has drained after a request over the bus; the process may exit. */
   onDrained?: () => void;
+  /** Default: those of this process. */
+  vitals?: Vitals | undefined;
 }
 
 /** The number of running activities matters to people more than to placement, so it is written less often. */
@@ -51,13 +53,14 @@ export class Worker implements Service {
   readonly #control: Control;
   readonly #recordings: Recordings;
   readonly #view: LiveWorkers;
-  readonly #vitals = new ProcessVitals();
+  readonly #vitals: Vitals;
   #startedAt = 0;
   #draining = false;
   #stopping = false;
 
   constructor(given: WorkerBase, parts: WorkerParts = {}) {
     const { bus, names } = given;
+    this.#vitals = parts.vitals ?? new ProcessVitals();
     this.#time = new ServerClock({ bus, stream: names.activitiesStream, runtime: given.runtime });
     const base = {
       ...{ generation: everythingAllowed, fleetHeaders: fleetHeaders("unknown") },

@@ -13,9 +13,6 @@ export interface Lived {
   outcome: Outcome;
 }
 
-// A worker tells its memory each time its load changes; to ask the system for it costs more than the rest of that message.
-process.memoryUsage.rss = () => 0;
-
 const [how, guard, seed] = process.argv.slice(2);
 const dayOf = (one: number) => directed(planOf(one), guard);
 

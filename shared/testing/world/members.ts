@@ -12,6 +12,7 @@ import type { WorkerFaultPoint, WorkerFaultPoints } from "../../../services/work
 import { createIdentity } from "../../../services/worker/identity.ts";
 import { SessionService } from "../../../services/worker/sessions/index.ts";
 import { workerSettings } from "../../../services/worker/settings.ts";
+import type { Vitals } from "../../../services/worker/vitals.ts";
 import { Worker } from "../../../services/worker/worker.ts";
 import { type Bus, Payloads, type Subjects } from "../../bus/index.ts";
 import { capabilityKey, KeyedCapabilities } from "../../capabilities/index.ts";
@@ -77,6 +78,13 @@ export type OnPoint = (
   session?: SessionAtPoint,
 ) => void;
 
+/** Placement looks at how late a worker's event loop runs: it must not depend on how busy this machine is. */
+const calm: Vitals = {
+  start: () => undefined,
+  stop: () => undefined,
+  read: () => ({ rssBytes: 0, eventLoopDelayMs: 0 }),
+};
+
 interface WorkerAtOptions {
   app: App;
   host: string;
@@ -113,7 +121,10 @@ export function workerAt(
     faultPoints: faultPoints(identity.workerId),
   };
   const leases = new LeaseKeeper({ bus, bucket: names.bucket("leases"), runtime, ttlMs: sessionTtlMs });
-  const worker = new Worker(base, { sessions: (deps) => new SessionService({ ...deps, leases }) });
+  const worker = new Worker(base, {
+    sessions: (deps) => new SessionService({ ...deps, leases }),
+    vitals: calm,
+  });
   return {
     id: identity.workerId,
     start: async (): Promise<void> => {

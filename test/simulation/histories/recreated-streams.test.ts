@@ -144,7 +144,11 @@ test("a session that nobody could claim yet is left alone", async () => {
       return await session.ping(undefined);
     },
   });
-  const world = new World({ seed: 1, app: collectApp({ rare, uses }), faults: { ...noFaults, latencyMs: [1, 1] } });
+  const world = new World({
+    seed: 1,
+    app: collectApp({ rare, uses }),
+    faults: { ...noFaults, latencyMs: [1, 1] },
+  });
   await world.prepare();
   await world.orchestrator();
   await world.watcher();
