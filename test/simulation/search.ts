@@ -5,7 +5,7 @@
  * into docs/proof.md.
  *
  * `--seed 4711`: one day again, with its plan. `--seed 4711 --shrink`: the smallest day that still goes wrong.
- * `--mutate <guard>` or `--mutate all`: with a guard of the engine taken out (mutations.ts), until it is noticed: by a day
+ * `--mutate <guard>,<guard>` or `--mutate all`: with a guard of the engine taken out (mutations.ts), until it is noticed: by a day
  * on which it matters, and by its scenario. `--around <guard>`: such days with the guard in its place.
  */
 import { spawn } from "node:child_process";
