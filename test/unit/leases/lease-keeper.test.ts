@@ -182,6 +182,14 @@ describe("renewal", () => {
     },
   );
 
+  test("answered late: it counts from its beginning (LEASE-1)", async () => {
+    const one = keeper();
+    const lease = await claimed(one);
+    server.latencyMs = 400;
+    while (one.deadlineOf(lease) === ttlMs - 1000) await clock.advance(25);
+    expect(one.deadlineOf(lease)).toBe((server.writes.at(-1)?.at ?? Number.NaN) + ttlMs - 1000);
+  });
+
   test("stored but not answered: the revision is adopted and the lease goes on (LEASE-2)", async () => {
     const one = keeper();
     const lease = await claimed(one);
