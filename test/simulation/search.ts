@@ -43,7 +43,13 @@ const rare = [
   "activity.handed_back",
 ];
 /** What is so all day long on some days. */
-const rarities = ["members of a later version", "members of two generations", "ended instances removed"];
+const rarities = [
+  "members of a later version",
+  "members of two generations",
+  "ended instances removed",
+  "starts under a limit",
+  "starts after a delay",
+];
 /** Fewer days cannot be asked to reach everything. */
 const enough = 300;
 

@@ -45,6 +45,8 @@ export async function liveDay(plan: Plan): Promise<Outcome> {
   for (const [fault, hits = 0] of Object.entries(world.broker.fate.hits)) struck[fault] = hits;
   if (plan.laterFromMs !== undefined) struck["members of a later version"] = 1;
   if (plan.firstGenerationMs > 0 && plan.generationStepMs > 0) struck["members of two generations"] = 1;
+  if (plan.starts?.concurrency !== undefined) struck["starts under a limit"] = 1;
+  if (plan.starts?.delayMs !== undefined) struck["starts after a delay"] = 1;
   const branches: Record<string, number> = {};
   const reach = (branch: string) => {
     branches[branch] = (branches[branch] ?? 0) + 1;

@@ -47,6 +47,8 @@ export interface Plan {
   laterFromMs?: number;
   /** Instances are removed so long after their end; undefined: never. */
   retainForMs?: number;
+  /** Programs are started under a limit that all of them share, or after a delay; undefined: at once. */
+  starts?: { concurrency?: number; delayMs?: number };
   /** How bad the network is, kind by kind, all day long. */
   network: Partial<BusFaults>;
   programs: PlannedProgram[];
@@ -97,12 +99,20 @@ function withRarities(plan: Plan, draw: Draw): Plan {
     generationStepMs: chance(0.5) ? upTo(400) : 0,
     ...(chance(0.1) && { laterFromMs: upTo(dayMs) }),
     ...(chance(0.15) && { retainForMs: 20_000 + upTo(20_000) }),
+    ...startsOf(plan, drawFrom(plan.seed ^ 0x57a27)),
   };
   if (!chance(0.15)) return { ...plan, ...rarely };
   const fault = plannedFault(rareKinds, plan.programs, draw);
   // Copies are there to lag only where streams have some.
   const copies = fault.kind === "leader change, copies lag" && { replicas: 3 as const };
   return { ...plan, ...rarely, ...copies, faults: [...plan.faults, fault] };
+}
+
+/** The first generation reads no starts under limits. */
+function startsOf({ firstGenerationMs }: Plan, { upTo, chance }: Draw): Pick<Plan, "starts"> {
+  if (firstGenerationMs > 0 || !chance(0.2)) return {};
+  const concurrency = 1 + Math.floor(upTo(3));
+  return { starts: { ...(chance(0.7) && { concurrency }), ...(chance(0.5) && { delayMs: upTo(3_000) }) } };
 }
 
 interface Draw {

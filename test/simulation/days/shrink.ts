@@ -39,7 +39,8 @@ function* candidates(plan: Plan): Generator<Plan> {
   if (plan.alwaysReplay) yield { ...plan, alwaysReplay: false };
   if (plan.cacheSize !== 1000) yield { ...plan, cacheSize: 1000 };
   if (plan.firstGenerationMs > 0) yield { ...plan, firstGenerationMs: 0 };
-  const { laterFromMs, retainForMs, ...plain } = plan;
-  if (laterFromMs !== undefined) yield { ...plain, ...(retainForMs !== undefined && { retainForMs }) };
-  if (retainForMs !== undefined) yield { ...plain, ...(laterFromMs !== undefined && { laterFromMs }) };
+  for (const rarity of ["laterFromMs", "retainForMs", "starts"] as const) {
+    const { [rarity]: drawn, ...rest } = plan;
+    if (drawn !== undefined) yield rest;
+  }
 }

@@ -4,7 +4,7 @@
  */
 import { Name, scheduleInstance } from "../../../schemas/index.ts";
 import { sleep } from "../../../shared/runtime/index.ts";
-import { HoldfastError } from "../../../shared/sdk/index.ts";
+import { HoldfastError, type StartOptions } from "../../../shared/sdk/index.ts";
 import type { World } from "../../../shared/testing/world/world.ts";
 import type { JournalEntry } from "../../../shared/verify/index.ts";
 import type { Plan, PlannedProgram } from "./plan.ts";
@@ -78,7 +78,7 @@ export class Users {
       while (clock.monotonic() < this.#secondGenerationMs) await this.#sleep(500);
     const id = isSchedule(name) ? await this.#schedule(`plan-${index}`) : `${name}-${index}`;
     const input = program.kind === "any" ? index : size;
-    if (!isSchedule(name)) await this.surely(() => client.start(name, input, { id }));
+    if (!isSchedule(name)) await this.surely(() => client.start(name, input, { id, ...this.#startOptions }));
     this.journal.push({ kind: "started", instanceId: id, ends: true });
     if (!isSchedule(name)) this.#started.push(id);
     const over = this.#result(id);
@@ -94,6 +94,14 @@ export class Users {
     const { status, output } = got;
     this.journal.push({ kind: "ended", instanceId: id, status, ...(status === "completed" && { output }) });
     return this.#judge(id, name, got);
+  }
+
+  get #startOptions(): Pick<StartOptions, "flow" | "delay"> {
+    const { concurrency, delayMs } = this.#plan.starts ?? {};
+    return {
+      ...(concurrency !== undefined && { flow: { key: "day", concurrency } }),
+      ...(delayMs !== undefined && { delay: delayMs }),
+    };
   }
 
   /** When the last of the members has come to the second generation; few are begun on a day. */
