@@ -327,6 +327,23 @@ export const mutations: readonly Mutation[] = [
     replace: "this.#seen.add(keyOf(call.task));",
     scenario: "test/integration/sessions/attachment.test.ts",
   },
+  {
+    name: "messages set aside keep their sequence",
+    law: "ASIDE-1",
+    file: "services/orchestrator/quarantine/aside-mail.ts",
+    find: "return [{ message: admitted(opened.message), delivery, aside: true }];",
+    replace:
+      "return [{ message: admitted(opened.message), delivery: { ...delivery, seq: stored.seq + 1e9 }, aside: true }];",
+    scenario: "test/simulation/turns/set-aside.test.ts",
+  },
+  {
+    name: "a claim that comes again leaves the seat alone",
+    law: "QUOTA-1",
+    file: "services/worker/sessions/claiming/claim-taker.ts",
+    find: 'if (this.#quotas.isSeatedHere(claim) && (await this.isSpent(claim))) return notTaken("raced");',
+    replace: "",
+    scenario: "test/simulation/sessions/claim-again.test.ts",
+  },
 ];
 
 /** For vite: replaces the text of one guard where a run asks for it. */

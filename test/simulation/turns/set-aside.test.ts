@@ -5,7 +5,7 @@ import { collectApp, defineOrchestration } from "../../../shared/definitions/ind
 import { sharedPlace } from "../../../shared/history/locate.ts";
 import type { InstanceHandle } from "../../../shared/sdk/index.ts";
 import { checkHistory } from "../../../shared/testing/history/history-laws.ts";
-import { noFaults } from "../../../shared/testing/memory/index.ts";
+import { type BusFaults, noFaults } from "../../../shared/testing/memory/index.ts";
 import { World } from "../../../shared/testing/world/world.ts";
 
 const app = collectApp({
@@ -25,12 +25,17 @@ const maxUnacknowledged = 1_000;
 /** An instance whose history cannot be read until it is mended. */
 async function withSick(
   n: number,
-  lagMs = 0,
+  {
+    lagMs = 0,
+    dedupeMs = 120_000,
+    ...faults
+  }: Partial<BusFaults> & { lagMs?: number; dedupeMs?: number } = {},
 ): Promise<{ world: World; sick: InstanceHandle; mend: () => Promise<unknown> }> {
   const world = new World({
     seed: 8,
     app,
-    faults: { ...noFaults, latencyMs: [1, 1], replicaLagMs: [lagMs, lagMs] },
+    faults: { ...noFaults, latencyMs: [1, 1], replicaLagMs: [lagMs, lagMs], ...faults },
+    dedupeMs,
     replicas: lagMs > 0 ? 3 : 1,
     layout: "shared",
     maxUnacknowledged,
@@ -46,11 +51,11 @@ async function withSick(
   return { world, sick, mend: () => world.run(world.outside.deleteMessage(stream, damage.seq)) };
 }
 
-const send = (world: World, from: number, to: number) =>
+const send = (world: World, from: number, to: number, { known = true } = {}) =>
   world.run(
     Promise.all(
       Array.from({ length: to - from }, (_, i) => {
-        const options = { msgId: `go-${from + i}` };
+        const options = known ? { msgId: `go-${from + i}` } : {};
         return world.outside.publish(world.names.signal("sick", "go"), encode(from + i), options);
       }),
     ),
@@ -104,9 +109,24 @@ test.each(["by the same owner", "by another", "by one that dies while it is at i
   },
 );
 
+test("ASIDE-1: what was moved aside twice, because its acknowledgement was lost, is applied once", async () => {
+  const many = 40;
+  const { world, sick, mend } = await withSick(many + 1, { ackLost: 0.5, dedupeMs: 200 });
+  // Only its sequence tells that a message was applied.
+  await send(world, 0, many, { known: false });
+  await world.orchestrator();
+  await world.clock.advance(100_000);
+  expect(await waiting(world, world.names.asideStream)).toBeGreaterThan(many);
+  await mend();
+  await world.clock.advance(60_000);
+  await send(world, many, many + 1);
+  expect(await world.run(sick.result(), 600_000)).toEqual(Array.from({ length: many + 1 }, (_, i) => i));
+  checkHistory((await world.history("sick")) ?? []);
+});
+
 test("HISTORY-4: what was set aside a moment ago comes back, whatever copy is asked for it", async () => {
   const many = 160;
-  const { world, sick, mend } = await withSick(many, 5_000);
+  const { world, sick, mend } = await withSick(many, { lagMs: 5_000 });
   await world.orchestrator();
   await send(world, 0, 40);
   await world.clock.advance(30_000);
