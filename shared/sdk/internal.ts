@@ -1,5 +1,6 @@
 /** Exports of this folder for the services and the testing kit, beyond what users import (index.ts). */
 export { DeadLetterView } from "./client/dead-letters.ts";
+export { poolShape } from "./client/pool-client.ts";
 export { ScheduleView } from "./client/schedule-client.ts";
 export { parseFlow } from "./instance/flow-start.ts";
 export { KeyedCalls } from "./keyed/keyed-calls.ts";

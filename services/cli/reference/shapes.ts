@@ -9,7 +9,7 @@ import {
   SessionRecord,
   WorkerInfo,
 } from "../../../schemas/index.ts";
-import { DeadLetterView, ScheduleView } from "../../../shared/sdk/internal.ts";
+import { DeadLetterView, poolShape, ScheduleView } from "../../../shared/sdk/internal.ts";
 
 export interface Shape {
   /** The one line of `--json`. Undefined: `line`, once per item. */
@@ -57,22 +57,6 @@ const Lease = z.object({
   at: z.number().optional(),
   holder: z.string().optional(),
   claimId: z.string().optional(),
-});
-
-const Pool = z.strictObject({
-  poolId: z.string(),
-  instanceId: z.string(),
-  type: z.string(),
-  sharing: z.enum(["shared", "exclusive"]),
-  min: z.int(),
-  max: z.int(),
-  members: z.int(),
-  users: z.int(),
-  waiting: z.int(),
-  declared: z.boolean(),
-  resized: z.boolean(),
-  paused: z.boolean(),
-  error: z.string().optional(),
 });
 
 const SessionDescription = z.strictObject({
@@ -234,7 +218,7 @@ export const shapes: Readonly<Record<string, Shape>> = {
   "sessions close": { json: Done },
   "sessions evict": { json: Done },
   "sessions drain": { json: Done },
-  "pools list": list(Pool),
+  "pools list": list(poolShape),
   "pools resize": { json: Done },
   "pools pause": { json: Done },
   "pools resume": { json: Done },

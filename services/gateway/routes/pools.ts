@@ -2,27 +2,14 @@
 import { z } from "zod";
 import { Name } from "../../../schemas/index.ts";
 import type { PoolOptions } from "../../../shared/definitions/index.ts";
+import { poolShape } from "../../../shared/sdk/internal.ts";
 import { type RouteSpec, route } from "../http/route.ts";
 import { usersText } from "../security/index.ts";
 import type { GatewayParts } from "./context.ts";
 import { CallResult } from "./keyed.ts";
 
 const tag = "sessions";
-export const PoolRow = z.strictObject({
-  poolId: z.string(),
-  instanceId: z.string(),
-  type: z.string(),
-  sharing: z.enum(["shared", "exclusive"]),
-  min: z.int(),
-  max: z.int(),
-  members: z.int(),
-  users: z.int(),
-  waiting: z.int(),
-  declared: z.boolean(),
-  resized: z.boolean(),
-  paused: z.boolean(),
-  error: usersText(z.string()).optional(),
-});
+export const PoolRow = poolShape.extend({ error: usersText(z.string()).optional() });
 export type PoolRow = z.infer<typeof PoolRow>;
 export const PoolList = z.strictObject({ rows: z.array(PoolRow) });
 export const PoolAccepted = z.strictObject({ ok: z.literal(true), poolId: z.string() });

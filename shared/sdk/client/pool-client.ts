@@ -1,4 +1,5 @@
 /** Pools, for clients: list, resize, call. */
+import { z } from "zod";
 import {
   lenderOrchestration,
   type PoolSignal,
@@ -45,6 +46,23 @@ export interface PoolView {
   /** Why the pool could not get a member. */
   readonly error?: string | undefined;
 }
+
+/** The same for programs that print or send it. */
+export const poolShape = z.strictObject({
+  poolId: z.string(),
+  instanceId: z.string(),
+  type: z.string(),
+  sharing: z.enum(["shared", "exclusive"]),
+  min: z.int(),
+  max: z.int(),
+  members: z.int(),
+  users: z.int(),
+  waiting: z.int(),
+  declared: z.boolean(),
+  resized: z.boolean(),
+  paused: z.boolean(),
+  error: z.string().optional(),
+}) satisfies z.ZodType<PoolView>;
 
 /** A pool whose members take calls. */
 export interface PoolHandle {
