@@ -133,24 +133,26 @@ export class HeldStarts implements Service {
         holding.put(instanceId, { message: { ...start, flow: undefined, follower }, delivery });
         return true;
       }
-      case "waiting": {
-        held.timer?.cancel();
-        held.timer = undefined;
-        const { seats } = held.holding;
-        if (!held.seated && seats.free <= 0) return !this.#acknowledge(held);
-        if (!held.seated) seats.free--;
-        held.seated = true;
-        return true;
-      }
+      case "waiting":
+        return this.#keep(held);
       case "left-out":
         return this.#acknowledge(held);
     }
   }
 
-  /** Called when the instance was started by another message: by its keeper, or without limits. */
+  /**
+   * Called when the instance was started by another message: by its keeper, or without limits. An owner before
+   * may have begun it by the held one, and died before it published what followed: the instance has to see it (T3).
+   */
   release(instanceId: string): void {
     const held = this.#held.get(instanceId);
-    if (held) this.#acknowledge(held);
+    if (!held) return;
+    this.#letGo(held);
+    const { start, holding, delivery } = held;
+    holding.put(instanceId, {
+      message: { ...start, flow: undefined, follower: followerOf(start) },
+      delivery,
+    });
   }
 
   /**
@@ -227,11 +229,22 @@ export class HeldStarts implements Service {
         msgId: `flow-${unique}`,
         headers,
       });
-      if (isHeld() && !holding.signal.aborted) this.#acknowledge(held);
+      if (isHeld() && !holding.signal.aborted) this.#keep(held);
     } catch (error) {
       this.#complain(instanceId, error);
       if (isHeld()) void this.#ask(held);
     }
+  }
+
+  /** Its keeper has it in its history. Returns false if too many are kept: its keeper starts it by a message. */
+  #keep(held: HeldStart): boolean {
+    held.timer?.cancel();
+    held.timer = undefined;
+    const { seats } = held.holding;
+    if (!held.seated && seats.free <= 0) return !this.#acknowledge(held);
+    if (!held.seated) seats.free--;
+    held.seated = true;
+    return true;
   }
 
   #acknowledge(held: HeldStart): true {

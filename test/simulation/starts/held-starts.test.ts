@@ -10,14 +10,14 @@ import { World } from "../../../shared/testing/world/world.ts";
 
 let runs = 0;
 let most = 0;
-const app = collectApp({
-  job: defineOrchestration("job", {
-    async run(ctx, ms: number) {
-      await ctx.sleep(ms);
-      return ms;
-    },
-  }),
+const job = defineOrchestration("job", {
+  async run(ctx, ms: number) {
+    await ctx.sleep(ms);
+    return ms;
+  },
 });
+const parent = defineOrchestration("parent", { run: (ctx, ms: number) => ctx.child(job, ms) });
+const app = collectApp({ job, parent });
 const calm = { ...noFaults, latencyMs: [1, 1], scheduleDelayMs: [0, 250] } as const;
 
 let world: World;
@@ -218,3 +218,20 @@ test.each(points)(
     expect(history.map(({ kind }) => kind)).toEqual(["instance.started", "instance.cancelled"]);
   },
 );
+
+test("one that began, and whose owner died before its effects were sent, goes on although another start comes", async () => {
+  await open();
+  const owner = await world.orchestrator();
+  const publish = owner.bus.publish.bind(owner.bus);
+  owner.bus.publish = async (subject, body, options) => {
+    const outcome = await publish(subject, body, options);
+    if (subject.startsWith("history.") && subject.endsWith(".a")) owner.kill();
+    return outcome;
+  };
+  await world.run(world.client.start("parent", 10, { id: "a", flow: { key: "k", concurrency: 2 } }));
+  await world.clock.runUntil(() => owner.bus.killed, 60_000);
+  // As the keeper's, which publishes its last commit's effects a second time.
+  await world.run(world.client.start("parent", 10, { id: "a" }));
+  await world.orchestrator();
+  expect(await result("a")).toBe(10);
+});
