@@ -120,8 +120,9 @@ export class Rig {
     }
   }
 
-  /** Bytes of the server's heap in use, after a garbage collection. */
+  /** Bytes of the server's heap in use, after garbage collections: its pools keep unused buffers through the first. */
   async natsHeapBytes(): Promise<number> {
+    await (await fetch(`${this.profiles}/debug/pprof/heap?gc=1`)).arrayBuffer();
     const text = await (await fetch(`${this.profiles}/debug/pprof/heap?gc=1&debug=1`)).text();
     return Number(/^# HeapInuse = (\d+)$/m.exec(text)?.[1]);
   }
