@@ -9,6 +9,7 @@ import { type Counters, newCounters } from "./counters.ts";
 import { type Histories, openRegisters, type WatcherDeps } from "./deps.ts";
 import { Duties } from "./duties.ts";
 import { Grace } from "./grace.ts";
+import { Outlived } from "./outlived.ts";
 import { Role } from "./role.ts";
 
 interface WatcherOptions {
@@ -26,6 +27,7 @@ interface WatcherOptions {
 export class Watcher implements RunnableService {
   readonly #time: ServerClock;
   readonly #leases: LeaseKeeper;
+  readonly #outlived: Outlived;
   readonly #role: Role;
   readonly #counters: Counters = newCounters();
   readonly #stopFollowing: () => void;
@@ -54,6 +56,7 @@ export class Watcher implements RunnableService {
       grace,
       acting: () => this.acting,
     };
+    this.#outlived = new Outlived(deps);
     const duties = new Duties(deps, histories);
     this.#role = new Role({ id, leases: this.#leases, runtime, ttlMs: config.leaseTtlMs, duties });
   }
@@ -68,11 +71,13 @@ export class Watcher implements RunnableService {
   start = once(async () => {
     await this.#time.start();
     await this.#leases.start();
+    await this.#outlived.start();
     await this.#role.start();
   });
 
   stop = once(async () => {
     await this.#role.stop();
+    await this.#outlived.stop();
     await this.#leases.stop();
     await this.#time.stop();
     this.#stopFollowing();

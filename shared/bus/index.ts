@@ -43,4 +43,5 @@ export { Payloads } from "./storage/payloads.ts";
 export { TypedBucket, type TypedEntry, type TypedEvent } from "./storage/typed-bucket.ts";
 export { hasWildcard, matches, overlap } from "./subject-match.ts";
 export * from "./subjects.ts";
+export { parseTtl } from "./time-to-live.ts";
 export * from "./topology.ts";

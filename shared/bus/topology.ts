@@ -31,6 +31,15 @@ const buckets: BucketSpec[] = [
   { name: "settings" },
 ];
 
+/** The buckets whose entries may have a time to live. */
+export const expiringBuckets = (names: Subjects): string[] => [
+  ...new Set(
+    buckets
+      .filter(({ markerTtlMs }) => markerTtlMs !== undefined)
+      .map(({ name }) => (name === "engine" ? names.engineBucket : names.bucket(name))),
+  ),
+];
+
 export function topology(names: Subjects, options: TopologyOptions): StreamSpec[] {
   // People name dead letters by their sequence, so their sequences stay short.
   return streamsOf(names, options).map((spec) => ({

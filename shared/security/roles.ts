@@ -164,6 +164,13 @@ export const roles: Readonly<Record<RoleName, Role>> = {
         ],
       },
       {
+        why: "removes entries that have outlived their time to live",
+        publish: [
+          ...[entry("engine", ">"), entry("workers", "*"), entry("services", ">"), entry("limits", ">")],
+          ...read(kv("limits")),
+        ],
+      },
+      {
         why: "reports to instances",
         publish: [
           "{.}orchestrations.*.session",

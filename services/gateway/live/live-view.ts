@@ -13,7 +13,7 @@ import {
   WorkerInfo,
 } from "../../../schemas/index.ts";
 import type { Bus, StoredMessage } from "../../../shared/bus/index.ts";
-import { headerNames, leaseKeys, type Subjects } from "../../../shared/bus/index.ts";
+import { headerNames, leaseKeys, parseTtl, type Subjects } from "../../../shared/bus/index.ts";
 import type { Runtime, Service, Timer } from "../../../shared/runtime/index.ts";
 import { Rates } from "../../../shared/wording/index.ts";
 import { BucketTail, type KeyChange, parseBody } from "./bucket-tail.ts";
@@ -238,14 +238,4 @@ function leaseView(message: StoredMessage): LeaseView | undefined {
   const ttlMs = parseTtl(message.headers[headerNames.ttl]);
   if (!value || ttlMs === undefined) return undefined;
   return { holder: value.holder, renewedAt: message.at, ttlMs };
-}
-
-/** `15s`, `1m0s`, or plain seconds. */
-export function parseTtl(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  if (/^\d+$/.test(text)) return Number(text) * 1000;
-  const match = /^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?$/.exec(text);
-  if (!match || text === "") return undefined;
-  const [, hours = "0", minutes = "0", seconds = "0"] = match;
-  return (Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds)) * 1000;
 }

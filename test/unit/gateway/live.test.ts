@@ -3,10 +3,10 @@ import { describe, expect, it } from "vitest";
 import type { InstanceSummary } from "../../../schemas/index.ts";
 import { withoutIds } from "../../../services/gateway/gauges.ts";
 import { InstanceIndex } from "../../../services/gateway/live/instance-index.ts";
-import { parseTtl } from "../../../services/gateway/live/live-view.ts";
 import type { SessionRow } from "../../../services/gateway/live/rows.ts";
 import { sessionSums } from "../../../services/gateway/live/session-sums.ts";
 import { findTroubles, type TroubleInput } from "../../../services/gateway/live/troubles.ts";
+import { parseTtl } from "../../../shared/bus/index.ts";
 import { seededRandom } from "../../../shared/runtime/index.ts";
 import { Rates } from "../../../shared/wording/rates.ts";
 
