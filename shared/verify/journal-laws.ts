@@ -122,7 +122,7 @@ export function checkSessionJournal(journal: Journal, findings: Findings): void 
   for (const [attachment, calls] of journal.calls) {
     const latest = new Map<string, number>();
     const ran = new Set<string>();
-    for (const { instanceId, execution, of, attempt } of calls) {
+    for (const { instanceId, execution, of, attempt, ordered } of calls) {
       const key = `${instanceId}.${execution}.${of}.${attempt}`;
       if (ran.has(key))
         findings.violation(
@@ -131,8 +131,9 @@ export function checkSessionJournal(journal: Journal, findings: Findings): void 
           `attempt ${attempt} of call ${of} ran twice on ${attachment} (session.epoch)`,
         );
       ran.add(key);
-      // A later attempt runs when it is due, whatever calls came meanwhile.
-      if (attempt > 1) continue;
+      // A later attempt runs when it is due, whatever calls came meanwhile. A call of a shared pool whose member was cut
+      // off comes to another member (MEMBER-3), also when that one has had later calls.
+      if (attempt > 1 || !ordered) continue;
       const before = latest.get(`${instanceId}.${execution}`) ?? 0;
       if (of < before)
         findings.violation(

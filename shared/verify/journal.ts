@@ -46,6 +46,8 @@ export const JournalEntry = z.discriminatedUnion("kind", [
     execution: z.int().default(1),
     of: z.int(),
     attempt: z.int(),
+    /** False for calls of a shared pool: no order is promised between them. */
+    ordered: z.boolean().default(true),
     at,
   }),
   /** The shutdown of an attachment began to run. */

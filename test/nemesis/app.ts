@@ -16,16 +16,25 @@ export const add = defineActivity("add", {
   },
 });
 
-/** `n`: numbers of calls grow as the code asks for them. */
+interface Count {
+  n: number;
+  ms: number;
+  /** The number of this call; it grows with each call that the code asks for. Default: `n`. */
+  asked?: number;
+  /** A call of a shared pool: no order is promised. */
+  shared?: boolean;
+}
+
 export const counter = defineSession("counter", {
   leaseTtl: "2s",
   creationTimeout: "10m",
   init: () => ({ n: 0 }),
   calls: {
     count: call({
-      async run(state, { n, ms }: { n: number; ms: number }, ctx) {
+      async run(state, { n, ms, asked = n, shared = false }: Count, ctx) {
         const { id: sessionId, epoch } = ctx.session;
-        note({ kind: "call", sessionId, epoch, instanceId: ctx.instanceId, of: n, attempt: ctx.attempt });
+        const { instanceId, attempt } = ctx;
+        note({ kind: "call", sessionId, epoch, instanceId, of: asked, attempt, ordered: !shared });
         if (ms > 0) await pause(ms);
         state.n = n;
         return n;
@@ -114,9 +123,9 @@ export const pooled = defineOrchestration("pooled", {
   async run(ctx, n: number) {
     await using pool = await ctx.usePool(counter, { min: 1, max: 2, linger: "2s" });
     let done = 0;
-    while (done < n) {
+    for (let asked = 1; done < n; asked++) {
       // A call may be cut short by a loss more often than it is repeated: it is asked for again.
-      const counted = await pool.count({ n: done + 1, ms: 20 }).catch(() => undefined);
+      const counted = await pool.count({ n: done + 1, ms: 20, asked, shared: true }).catch(() => undefined);
       if (counted !== undefined) done++;
     }
     return done;
@@ -127,8 +136,8 @@ export const borrowed = defineOrchestration("borrowed", {
   async run(ctx, n: number) {
     await using mine = await ctx.usePool(counter, { sharing: "exclusive", min: 1, max: 2, linger: "2s" });
     let done = 0;
-    while (done < n) {
-      const counted = await mine.count({ n: done + 1, ms: 20 }).catch(() => undefined);
+    for (let asked = 1; done < n; asked++) {
+      const counted = await mine.count({ n: done + 1, ms: 20, asked }).catch(() => undefined);
       if (counted !== undefined) done++;
     }
     return done;
