@@ -11,20 +11,21 @@ import type { LeaseThreadSetup } from "./lease-thread.ts";
 import { noteOf, runawayKey } from "./quarantine/runaway-note.ts";
 import type { WatchdogSetup } from "./quarantine/runaways.ts";
 import { TurnMark } from "./quarantine/turn-mark.ts";
+import { TurnWatch } from "./quarantine/turn-watch.ts";
 
 async function watch({ connection, bucket, mark: buffer, limitMs, build }: WatchdogSetup): Promise<void> {
   const mark = new TurnMark(buffer);
   const bus = await connectBus({ ...connection, waitForServer: true, announce: silent });
   const notes = new Bucket(bus, bucket);
+  const turns = new TurnWatch(limitMs);
   const look = async () => {
-    const turn = mark.get();
-    const ms = turn ? performance.timeOrigin + performance.now() - turn.since : 0;
-    if (turn && ms > limitMs) {
+    const turn = turns.look(mark.get(), performance.timeOrigin + performance.now());
+    if (turn) {
       // Without the note the next owner would run the same turn again.
       const outcome = await notes.put(runawayKey(turn.instanceId), noteOf(build, limitMs));
       if (outcome.kind === "written") process.kill(process.pid, "SIGKILL");
     }
-    setTimeout(look, limitMs / 4);
+    setTimeout(look, turns.everyMs);
   };
   await look();
 }
