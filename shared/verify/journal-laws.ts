@@ -133,7 +133,7 @@ export function checkSessionJournal(journal: Journal, findings: Findings): void 
       ran.add(key);
       // A later attempt runs when it is due, whatever calls came meanwhile. A call of a shared pool whose member was cut
       // off comes to another member (MEMBER-3), also when that one has had later calls.
-      if (attempt > 1 || !ordered) continue;
+      if (attempt > 1 || ordered === false) continue;
       const before = latest.get(`${instanceId}.${execution}`) ?? 0;
       if (of < before)
         findings.violation(

@@ -47,7 +47,7 @@ export const JournalEntry = z.discriminatedUnion("kind", [
     of: z.int(),
     attempt: z.int(),
     /** False for calls of a shared pool: no order is promised between them. */
-    ordered: z.boolean().default(true),
+    ordered: z.boolean().optional(),
     at,
   }),
   /** The shutdown of an attachment began to run. */

@@ -134,11 +134,15 @@ export const pooled = defineOrchestration("pooled", {
 
 export const borrowed = defineOrchestration("borrowed", {
   async run(ctx, n: number) {
-    await using mine = await ctx.usePool(counter, { sharing: "exclusive", min: 1, max: 2, linger: "2s" });
     let done = 0;
-    for (let asked = 1; done < n; asked++) {
-      const counted = await mine.count({ n: done + 1, ms: 20, asked }).catch(() => undefined);
-      if (counted !== undefined) done++;
+    for (let asked = 1; done < n; ) {
+      await using mine = await ctx.usePool(counter, { sharing: "exclusive", min: 1, max: 2, linger: "2s" });
+      // A loan that no worker takes in time fails for good: it is borrowed anew.
+      for (let failed = 0; done < n && failed < 3; asked++) {
+        const counted = await mine.count({ n: done + 1, ms: 20, asked }).catch(() => undefined);
+        if (counted !== undefined) done++;
+        else failed++;
+      }
     }
     return done;
   },

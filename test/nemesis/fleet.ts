@@ -76,6 +76,8 @@ export class Fleet implements AsyncDisposable {
         WATCHER_SWEEP_EVERY: "2s",
         ARCHIVE_AFTER: "5s",
         WORKER_ACK_WAIT: "2s",
+        // A call may meet more deaths here than one that is poison meets anywhere else.
+        WORKER_MAX_DELIVERIES: "50",
       },
     });
     const fleet = new Fleet(stack, nats, cluster, random);

@@ -10,7 +10,14 @@ interface Program {
   n: number;
   output: unknown;
   /** What its user does after the start. */
-  then?: (client: Client, id: string, note: (entry: JournalEntry) => void) => Promise<void>;
+  then?: (user: User, id: string) => Promise<void>;
+}
+
+interface User {
+  client: Client;
+  note: (entry: JournalEntry) => void;
+  /** Repeats what may be repeated until it is answered: everything here has an id of its own. */
+  surely: <T>(ask: () => Promise<T>) => Promise<T>;
 }
 
 const mostAtOnce = 40;
@@ -29,7 +36,7 @@ const programs: Program[] = [
   { name: "endless", n: 0, output: undefined, then: cancelSoon },
 ];
 
-async function sendSignals(client: Client, id: string, note: (entry: JournalEntry) => void): Promise<void> {
+async function sendSignals({ client, note, surely }: User, id: string): Promise<void> {
   for (let value = 0; value < 4; value++) {
     const messageId = `${id}-${value}`;
     await surely(() => client.signal(id, "tick", value, { messageId }));
@@ -37,7 +44,7 @@ async function sendSignals(client: Client, id: string, note: (entry: JournalEntr
   }
 }
 
-async function sendUpdates(client: Client, id: string, note: (entry: JournalEntry) => void): Promise<void> {
+async function sendUpdates({ client, note, surely }: User, id: string): Promise<void> {
   for (let by = 1; by <= 3; by++) {
     const updateId = `${id}-${by}`;
     const answer = await surely(() => client.update(id, "add-up", by, { id: updateId, timeout: "10s" }));
@@ -45,7 +52,7 @@ async function sendUpdates(client: Client, id: string, note: (entry: JournalEntr
   }
 }
 
-async function cancelSoon(client: Client, id: string): Promise<void> {
+async function cancelSoon({ client, surely }: User, id: string): Promise<void> {
   await sleep(systemClock, 1500);
   await surely(() => client.cancel(id));
 }
@@ -84,7 +91,7 @@ export class Load {
 
   /** A schedule whose runs are instances of their own; it is over after so many. */
   async schedule(id: string, limit: number): Promise<void> {
-    await surely(() =>
+    await this.#surely(() =>
       this.#client.schedules.create(
         id,
         { orchestration: Name.parse("steps"), input: 2, every: "1s", limit },
@@ -124,10 +131,10 @@ export class Load {
 
   async #live({ name, n, output, then }: Program, id: string): Promise<void> {
     const note = (entry: JournalEntry) => this.#note(entry);
-    await surely(() => this.#client.start(name, n, { id }));
+    await this.#surely(() => this.#client.start(name, n, { id }));
     this.#count(name);
     note({ kind: "started", instanceId: id, ends: true });
-    await then?.(this.#client, id, note);
+    await then?.({ client: this.#client, note, surely: (ask) => this.#surely(ask) }, id);
     const result = await this.#result(id).then(
       (value) => ({ status: "completed" as const, output: value }),
       (error: unknown) => {
@@ -142,14 +149,19 @@ export class Load {
       this.wrong.push(`${id} came to ${JSON.stringify(result)} instead of ${JSON.stringify(expected)}`);
   }
 
-  /** Waits until `ended` has given up: how long the nemesis strikes says nothing about the instance. */
-  async #result(id: string): Promise<unknown> {
+  #result(id: string): Promise<unknown> {
+    return this.#surely(() => this.#client.result(id, { timeout: "5m", known: true }));
+  }
+
+  /** Asks until `ended` has given up: how long the nemesis strikes says nothing about the instance. */
+  async #surely<T>(ask: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
-        return await surely(() => this.#client.result(id, { timeout: "5m", known: true }));
+        return await ask();
       } catch (error) {
         const isAnswer = error instanceof HoldfastError && answers.includes(error.code);
         if (isAnswer || this.#isOver) throw error;
+        await sleep(systemClock, 200);
       }
     }
   }
@@ -165,17 +177,3 @@ export class Load {
 
 /** Errors that say how an instance ended. */
 const answers = ["cancelled", "orchestration_failed"];
-
-/** Repeats what may be repeated until it is answered: everything here has an id of its own. */
-async function surely<T>(ask: () => Promise<T>): Promise<T> {
-  const until = performance.now() + 300_000;
-  for (;;) {
-    try {
-      return await ask();
-    } catch (error) {
-      const answered = error instanceof HoldfastError && answers.includes(error.code);
-      if (answered || performance.now() > until) throw error;
-      await sleep(systemClock, 200);
-    }
-  }
-}
