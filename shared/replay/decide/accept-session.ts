@@ -142,6 +142,15 @@ function lost(
     const on = { ...phase.on, attachment };
     return facts(...lossFacts(state, spent, on, report.reason, report.detail, now, report.running));
   }
+  // The same before its first attachment was heard of: that one is lost too, and its own report may come later.
+  if (attachment === session.attachments + 1 && phase.kind === "opening") {
+    const before = lost(state, session, session.attachments, report, now);
+    if (before.kind !== "facts" || before.facts.some(({ kind }) => kind === "session.failed")) return before;
+    const initFailures = session.initFailures + 1;
+    const next = { ...session, attachments: attachment, initFailures, phase: { ...phase, attachment } };
+    const after = lost(state, next, attachment, report, now);
+    return after.kind === "facts" ? facts(...before.facts, ...after.facts) : before;
+  }
   if (attachment !== session.attachments) return ignored("fenced");
   switch (phase.kind) {
     case "opening":

@@ -389,3 +389,19 @@ scenario("an attachment that died before it could tell of itself is spent", open
   await bench.turn(activated("s", held(3)));
   expect(bench.output).toBe(3);
 });
+
+scenario(
+  "the loss of an attachment that the holder took by itself may be heard before that of the one it was asked for",
+  uses({ onLost: "reclaim" }),
+  async (bench) => {
+    await bench.turn(start("uses"));
+    // Claimed as attachment 1, attached again as 2; both are over, and nothing of it was reported.
+    const { verdicts, effects } = await bench.turn(
+      lost("s", { attachment: 2 }),
+      lost("s", { attachment: 1 }),
+    );
+    expect(verdicts).toEqual(["facts", "fenced"]);
+    expect(effects).toContainEqual(expect.objectContaining({ kind: "claim", attachment: 3 }));
+    expect((await bench.turn(activated("s", held(3)))).verdicts).toEqual(["facts"]);
+  },
+);
