@@ -81,11 +81,12 @@ export class Expiries implements Service {
    * sessions were removed.
    */
   async #unregistered(message: Delivery, sessionId: string): Promise<void> {
-    const { runtime, config, counters } = this.#deps;
+    const { runtime, config, counters, grace } = this.#deps;
     if (runtime.clock.now() - message.at > config.archiveAfterMs + lookups * lookAgainMs)
       return message.ack();
     if (message.deliveries < lookups) return message.nak(lookAgainMs);
-    if (await this.#isForgotten(sessionId)) return message.ack();
+    // A server that starts again may end a lease that was released long before (WATCHER-8).
+    if (grace.isOfStart(message.at) || (await this.#isForgotten(sessionId))) return message.ack();
     counters.unregistered++;
     const why = `session ${sessionId} is not in the register`;
     await this.#feed.bury(message, sessionId, "session_unregistered", why);

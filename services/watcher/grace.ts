@@ -7,6 +7,8 @@ import { type Bucket, type Bus, encode } from "../../shared/bus/index.ts";
 import type { Runtime } from "../../shared/runtime/index.ts";
 
 const serverKey = "watcher.server";
+/** How long after its start a server may still be ending what was due before. */
+const startMs = 10_000;
 
 type ConnectedServer = Pick<Bus, "serverId" | "serverName" | "clustered">;
 
@@ -30,6 +32,17 @@ export class Grace {
     // Leases are renewed every TTL/3 and retried at once, so no lease is lost to a shorter outage.
     if (awayMs < ttlMs / 3) return 0;
     return Math.max(0, endedAt + ttlMs - this.#runtime.clock.monotonic());
+  }
+
+  /**
+   * True if the server wrote this just after it started, or before: then it may have ended entries that had been replaced
+   * long before (WATCHER-8).
+   */
+  isOfStart(at: number): boolean {
+    if (this.#outage === undefined) return false;
+    const { clock } = this.#runtime;
+    const agoMs = clock.monotonic() - this.#outage.endedAt;
+    return at <= clock.now() - agoMs + startMs;
   }
 
   outageOver(awayMs: number, why: string, over = this.#runtime.clock.monotonic()): void {

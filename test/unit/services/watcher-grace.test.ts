@@ -78,6 +78,19 @@ describe("a watcher that begins to act", () => {
     expect(await actsOn(fresh(), server("A2", "a2", false))).toBe(15_000);
   });
 
+  test("WATCHER-8: knows what the server ended just after it was restarted, and before, from what it ends later", async () => {
+    const acting = fresh();
+    expect(acting.isOfStart(clock.now())).toBe(false);
+    acting.outageOver(2_000, "the connection was away");
+    const restartedAt = clock.now();
+    await clock.advance(60_000);
+    expect([restartedAt - 5_000, restartedAt + 1_000].map((at) => acting.isOfStart(at))).toEqual([
+      true,
+      true,
+    ]);
+    expect([restartedAt + 30_000, clock.now()].map((at) => acting.isOfStart(at))).toEqual([false, false]);
+  });
+
   test("defect 13: does not wait because it talks to another server of the cluster", async () => {
     expect(await actsOn(fresh(), server("A1", "a", true))).toBe(0);
     expect(await actsOn(fresh(), server("B1", "b", true))).toBe(0);
