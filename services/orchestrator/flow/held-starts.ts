@@ -155,18 +155,16 @@ export class HeldStarts implements Service {
     });
   }
 
-  /**
-   * Ends a held start before its code runs (FLOW-6). Calls `settled` when that is recorded. Returns false if
-   * this process does not hold the start.
-   */
-  endUnbegun(instanceId: string, over: NonNullable<Start["over"]>, settled: () => void): boolean {
+  /** Ends a start that this process holds before its code runs (FLOW-6), unless an earlier owner has begun it. */
+  endUnbegun(instanceId: string, over: NonNullable<Start["over"]>): void {
     const held = this.#held.get(instanceId);
-    if (!held) return false;
+    if (!held) return;
     this.#letGo(held);
     const { start, holding, delivery } = held;
-    const message = { ...start, flow: undefined, follower: followerOf(start), over };
-    holding.put(instanceId, { message, delivery, done: settled });
-    return true;
+    holding.put(instanceId, {
+      message: { ...start, flow: undefined, follower: followerOf(start), over },
+      delivery,
+    });
   }
 
   /**

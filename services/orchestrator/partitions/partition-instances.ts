@@ -96,7 +96,8 @@ export class PartitionInstances {
       if ((message.kind === "cancel" && !message.parent) || message.kind === "terminate") {
         const status = message.kind === "cancel" ? "cancelled" : "terminated";
         const over = { status, reason: message.reason } as const;
-        if (this.#deps.heldStarts.endUnbegun(instanceId, over, () => delivery.ack())) return;
+        // The message follows the start: it ends an instance that an earlier owner has begun.
+        this.#deps.heldStarts.endUnbegun(instanceId, over);
       }
       this.#instance(instanceId).put({ message, delivery });
       if (message.kind === "start") this.#deps.heldStarts.release(instanceId);

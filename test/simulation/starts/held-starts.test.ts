@@ -219,19 +219,37 @@ test.each(points)(
   },
 );
 
-test("one that began, and whose owner died before its effects were sent, goes on although another start comes", async () => {
-  await open();
+/** An instance that begins by a held start, and whose owner dies when its first commit is stored. */
+async function beginAndDie(id: string): Promise<void> {
   const owner = await world.orchestrator();
   const publish = owner.bus.publish.bind(owner.bus);
   owner.bus.publish = async (subject, body, options) => {
     const outcome = await publish(subject, body, options);
-    if (subject.startsWith("history.") && subject.endsWith(".a")) owner.kill();
+    if (subject.startsWith("history.") && subject.endsWith(`.${id}`)) owner.kill();
     return outcome;
   };
-  await world.run(world.client.start("parent", 10, { id: "a", flow: { key: "k", concurrency: 2 } }));
+  await world.run(world.client.start("parent", 10, { id, flow: { key: "k", concurrency: 2 } }));
   await world.clock.runUntil(() => owner.bus.killed, 60_000);
+}
+
+test("one that began, and whose owner died before its effects were sent, goes on although another start comes", async () => {
+  await open();
+  await beginAndDie("a");
   // As the keeper's, which publishes its last commit's effects a second time.
   await world.run(world.client.start("parent", 10, { id: "a" }));
   await world.orchestrator();
   expect(await result("a")).toBe(10);
 });
+
+test.each(["cancel", "terminate"] as const)(
+  "FLOW-6: one that began, and whose owner died before its effects were sent, ends by %s",
+  async (verb) => {
+    await open();
+    await beginAndDie("a");
+    await world.run(world.client[verb]("a", "not wanted"));
+    await world.orchestrator();
+    await expect(result("a")).rejects.toThrow("not wanted");
+    await world.clock.advance(120_000);
+    expect(await inboxOf("a")).toEqual([]);
+  },
+);
