@@ -9,6 +9,8 @@ import type { WorkerDeps } from "./deps.ts";
 
 /** Least time between two writes, however often the load changes. */
 const shortestGapMs = 200;
+/** Until an entry is tried again that may not have been stored. */
+const tryAgainMs = 1_000;
 /** A long entry is written less often: every member of the fleet reads each of them. */
 const bytesPerMs = 200;
 /** Well below the largest message that a server takes. */
@@ -76,7 +78,10 @@ export class Registration implements Service {
     this.#timer?.handle.cancel();
     this.#timer = undefined;
     this.#wroteAt = clock.monotonic();
-    this.#writing = this.#put().catch((error: unknown) => this.#announce(error));
+    this.#writing = this.#put().catch((error: unknown) => {
+      this.#announce(error);
+      this.#arm(clock.monotonic() + tryAgainMs);
+    });
     this.#arm(this.#wroteAt + this.#deps.config.registration.everyMs);
     return this.#writing;
   }
@@ -85,7 +90,6 @@ export class Registration implements Service {
     const { identity, config } = this.#deps;
     const entry = bounded(this.#describe());
     this.#wroteBytes = entry.length;
-    // A write without an answer is not repeated: the next one is due soon.
     await this.#bucket.put(identity.workerId, entry, {
       ttlMs: config.registration.ttlMs,
       timeoutMs: 2_000,

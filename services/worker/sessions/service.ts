@@ -143,6 +143,8 @@ export class SessionService implements SessionPart {
 
   #attached(attachment: HeldSession): void {
     this.#held.add(attachment);
+    // Its place was shown as taken when the claim began; the session itself is shown only now.
+    this.#deps.loadChanged();
     this.#direct.attached(attachment.claim);
     this.#warmKeys.entered(attachment);
     // The lease was lost between the claim's answer and now: no other code reports that to the attachment.
