@@ -168,6 +168,7 @@ describe.skipIf(browserPath() === undefined)("the dashboard in a browser", () =>
     expect(most, "rows drawn at a time while it is scrolled").toBeLessThan(100);
     await page.getByRole("button", { name: "JSON" }).click();
     await see('"kind": "instance.started",');
+    expect(await page.locator(".json-line").count(), "lines drawn at a time").toBeLessThan(100);
   });
 
   it("shows a history from a file, offline", async () => {
