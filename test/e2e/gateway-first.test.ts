@@ -96,9 +96,9 @@ describe("a gateway that is there before NATS", () => {
         try {
           await page.getByRole("heading", { name: "Sessions" }).waitFor();
           await nats.kill();
-          await page.getByRole("alert").getByText("NATS").waitFor();
+          await page.getByRole("alert").getByText("NATS").first().waitFor();
           await nats.restart();
-          await page.getByRole("alert").waitFor({ state: "detached" });
+          await page.getByRole("alert").first().waitFor({ state: "detached" });
         } finally {
           await nats.stop();
         }

@@ -33,7 +33,8 @@ beforeAll(() => {
   symlinkSync("../holdfast/bin/holdfast.js", join(modules, ".bin", "holdfast"));
   symlinkSync(join(theirs, ".bin", "tsc"), join(modules, ".bin", "tsc"));
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+// nats-server may still write when the process that started it has ended.
+afterAll(() => rmSync(folder, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 }));
 
 it("packs, installs, inits, checks, tests, serves, starts, loses its worker and has a result", async () => {
   await newUserPath({
