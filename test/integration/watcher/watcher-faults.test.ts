@@ -96,9 +96,9 @@ describe("NATS away for longer than the TTL (S14)", () => {
     });
     await world.nats.kill();
     await fenced;
+    const begun = watcher.heard("watcher.grace").then(() => performance.now());
     await world.nats.restart();
-    await watcher.heard("watcher.grace");
-    const graceFrom = performance.now();
+    const graceFrom = await begun;
     await world.attach(owner, "back", 2);
     await Promise.all([world.expiry("back"), world.expiry("gone")]);
     await watcher.heard("session.lost", ({ sessionId }) => sessionId === "gone");
