@@ -166,6 +166,7 @@ export function storage(rig: () => BusRig): void {
         expect(text(last?.body ?? new Uint8Array(0))).toBe("2");
         expect((await bus.last(name, `${name}.b`, { leader }))?.body.length).toBe(0);
         expect(await bus.last(name, `${name}.none`, { leader })).toBeUndefined();
+        expect((await bus.last(name, `${name}.>`, { leader }))?.subject).toBe(`${name}.b`);
         expect(await bus.last(fresh("NONE"), "a", { leader })).toBeUndefined();
       }
     });

@@ -26,9 +26,11 @@ async function delayedStart(
   { bus, names, capabilities }: EngineDeps,
   instanceId: string,
 ): Promise<Start | undefined> {
-  const [schedule] = (await bus.read(names.timersStream, names.delayedStart(instanceId))) ?? [];
+  // A copy that lags would hide a start that was delayed, or fired, a moment ago.
+  const last = (subject: string) => bus.last(names.timersStream, subject, { leader: true });
+  const schedule = await last(names.delayedStart(instanceId));
   // One that has fired is on its way into the inbox.
-  const fired = schedule ?? (await bus.read(names.timersStream, names.firedOf(instanceId)))?.[0];
+  const fired = schedule ?? (await last(names.firedOf(instanceId)));
   if (!fired) return undefined;
   const target = schedule ? (schedule.headers[headerNames.scheduleTarget] ?? "") : fired.subject;
   const parsed = parseInbox(names, { ...fired, subject: names.inboxOfFired(target) }, capabilities);

@@ -10,7 +10,7 @@ import type {
   StreamInfo,
   StreamSpec,
 } from "../../bus/index.ts";
-import { headerNames, matches, scheduleHeader, scheduleText } from "../../bus/index.ts";
+import { hasWildcard, headerNames, matches, scheduleHeader, scheduleText } from "../../bus/index.ts";
 import { Fault } from "../../errors/index.ts";
 import type { Clock, Timer } from "../../runtime/index.ts";
 import type { TimerKind } from "../clock/simulated-clock.ts";
@@ -125,6 +125,7 @@ export class MemoryStream {
 
   /** The leader's view. */
   last(subject: string): StoredMessage | undefined {
+    if (hasWildcard(subject)) return this.read(subject, 0).at(-1);
     const seq = this.lastSeqOf(subject);
     return seq === undefined ? undefined : this.#messages.get(seq);
   }

@@ -1,6 +1,7 @@
 /** Starts that are delayed can be ended before they begin. */
 import { expect, test } from "vitest";
 import type { FaultPoint } from "../../../services/orchestrator/fault-points.ts";
+import { encode } from "../../../shared/bus/index.ts";
 import { collectApp, defineOrchestration } from "../../../shared/definitions/index.ts";
 import { noFaults } from "../../../shared/testing/memory/index.ts";
 import { World } from "../../../shared/testing/world/world.ts";
@@ -77,4 +78,23 @@ test("a cancel of one that never was is a dead letter still", async () => {
   await open();
   await world.orchestrator();
   await expect(world.run(world.client.cancel("none"))).rejects.toMatchObject({ code: "instance_not_found" });
+});
+
+test("one that was stored a moment ago is ended, though a copy of the stream does not show it yet", async () => {
+  const faults = {
+    ...noFaults,
+    latencyMs: [1, 1],
+    scheduleDelayMs: [0, 250],
+    replicaLagMs: [500, 900],
+  } as const;
+  runs = 0;
+  world = new World({ seed: 1, app, faults, replicas: 3 });
+  await world.prepare();
+  await world.orchestrator();
+  await world.run(world.client.start("job", 1, { id: "late", delay: "1m" }));
+  const cancel = encode({ v: 1, reason: "not wanted" });
+  await world.run(world.outside.publish(world.names.verb("late", "cancel"), cancel));
+  await world.clock.advance(5_000);
+  await expect(world.run(world.client.result("late"), 120_000)).rejects.toThrow("not wanted");
+  expect(runs).toBe(0);
 });
